@@ -15,13 +15,14 @@ use crate::engine;
 use crate::engine::handle::{OpenError, Options, RecordTo};
 use crate::engine::pace::Speed;
 use crate::engine::prepare::{self, PrepareError, Prepared};
-use crate::fact::{Fact, Summary};
+use crate::fact::{Fact, LatencyMs, Summary};
 use crate::federation::{FederationError, timing::round_us};
 use crate::nn::timing::client_step_ns;
 use crate::session::{SHIPPED, Session, SessionError};
 use crate::stream::StreamError;
 
 mod federation;
+mod live;
 mod recording;
 mod sitting;
 
@@ -54,6 +55,9 @@ pub(crate) struct Figures {
     pub(crate) key_to_frame_ms: Option<f64>,
     /// Share of one core that a console uses while nothing changes, in percent, where the system has it.
     pub(crate) idle_cpu_percent: Option<f64>,
+    /// A live plant over a pipe, 200 rows a second: milliseconds from the arrival of a step's last row to
+    /// the facts of that step.
+    pub(crate) live_latency_ms: LatencyMs,
     /// Most memory the program has held, where the system has it.
     pub(crate) peak_rss_mb: Option<f64>,
 }
@@ -109,6 +113,9 @@ pub(crate) enum BenchError {
     /// A console cannot be drawn.
     #[error("the console could not be measured: {0}")]
     Console(OpenError),
+    /// A live source cannot be watched.
+    #[error("live values could not be timed: {0}")]
+    Live(String),
     /// There is no room for a temporary file.
     #[error("cannot make a temporary folder: {0}")]
     Folder(std::io::Error),
@@ -127,7 +134,8 @@ pub(crate) fn measure() -> Result<Figures, BenchError> {
     let measured = on_disk(&session, &folder);
     // A folder that cannot be removed is the system's to clean up.
     let _ = std::fs::remove_dir_all(&folder);
-    let ((train_s, cached_s, day_replay_s), recording, frame_us, sitting) = measured?;
+    let ((train_s, cached_s, day_replay_s), recording, frame_us, sitting, live_latency_ms) =
+        measured?;
 
     Ok(Figures {
         client_step_ns,
@@ -140,12 +148,13 @@ pub(crate) fn measure() -> Result<Figures, BenchError> {
         first_frame_ms: sitting.first_frame_ms,
         key_to_frame_ms: sitting.key_to_frame_ms,
         idle_cpu_percent: sitting.idle_cpu_percent,
+        live_latency_ms,
         peak_rss_mb: peak_rss(),
     })
 }
 
-/// Training, cache and replay in seconds; a recording; pictures; the program in a terminal.
-type OnDisk = ((f64, f64, f64), RecordingFigures, FrameUs, Sitting);
+/// Training, cache and replay in seconds; a recording; pictures; the program in a terminal; live values.
+type OnDisk = ((f64, f64, f64), RecordingFigures, FrameUs, Sitting, LatencyMs);
 
 /// What needs a folder for models.
 fn on_disk(session: &Session, folder: &Path) -> Result<OnDisk, BenchError> {
@@ -158,7 +167,7 @@ fn on_disk(session: &Session, folder: &Path) -> Result<OnDisk, BenchError> {
     let mut frame_us = |columns, rows| twelve.frame_us(columns, rows).map_err(BenchError::Console);
     let frames =
         FrameUs { small: frame_us(80, 24)?, middle: frame_us(120, 40)?, large: frame_us(200, 60)? };
-    Ok((engine, recording, frames, sitting::sit(session, folder)))
+    Ok((engine, recording, frames, sitting::sit(session, folder), live::latency(folder)?))
 }
 
 type Replayed = ((f64, f64, f64), Arc<Prepared>);
@@ -262,6 +271,15 @@ impl std::fmt::Display for Figures {
                     self.recording.work(),
                     self.recording.open_ms,
                     self.recording.seek_ms
+                ),
+            ),
+            (
+                "live values",
+                format!(
+                    "{:>9.1} ms from arrival to decision (p50), {:.1} ms (p99), {} steps",
+                    self.live_latency_ms.p50.get(),
+                    self.live_latency_ms.p99.get(),
+                    self.live_latency_ms.steps
                 ),
             ),
             ("memory", measured(self.peak_rss_mb, 0, "MB at most", unknown)),

@@ -34,7 +34,7 @@ pub(crate) mod kept_run;
 pub(crate) mod knob;
 pub(crate) mod ledger_file;
 pub(crate) mod ledger_key;
-mod live;
+pub(crate) mod live;
 pub(crate) mod pace;
 pub(crate) mod places;
 mod player;

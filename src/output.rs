@@ -21,7 +21,7 @@ pub(crate) mod queue;
 mod receiver;
 mod worker;
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use thiserror::Error;
@@ -39,8 +39,11 @@ pub(crate) enum OutputError {
     NotAllowed(String),
     #[error("output {name:?}: {why}")]
     Setting { name: String, why: String },
-    #[error("the queue of outputs: {0}")]
-    Queue(#[from] rusqlite::Error),
+    #[error(
+        "{}: the queue of outputs cannot be used: {why}; move it away to begin a new one",
+        file.display()
+    )]
+    Queue { file: PathBuf, why: rusqlite::Error },
     #[error("the queue of outputs: {0}")]
     Io(#[from] std::io::Error),
 }
@@ -65,11 +68,13 @@ impl Outputs {
         }
         std::fs::create_dir_all(folder)?;
         let file = folder.join("outputs.sqlite");
-        let queue = Queue::open(&file)?;
+        let open =
+            || Queue::open(&file).map_err(|why| OutputError::Queue { file: file.clone(), why });
+        let queue = open()?;
         let mut workers = Vec::new();
         for settings in &session.outputs {
             let receiver = receiver::open(settings, &session.folder, allow_exec)?;
-            workers.push(Worker::start(settings, receiver, Queue::open(&file)?)?);
+            workers.push(Worker::start(settings, receiver, open()?)?);
         }
         Ok(Some(Self { queue, workers, trouble: None }))
     }
@@ -137,5 +142,21 @@ fn kind(fact: &Fact) -> Option<FactKind> {
         Fact::Ledger(_) => Some(FactKind::Ledger),
         Fact::Quality(_) => Some(FactKind::Quality),
         Fact::Training(_) | Fact::Calibrated(_) | Fact::Summary(_) => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_damaged_queue_is_refused_with_its_file() {
+        let folder = tempfile::tempdir().expect("a folder for the test");
+        let text = "Session(about: \"x\", source: Twin(), \
+                    outputs: [(name: \"a\", to: File(\"a.jsonl\"))])";
+        let session = Session::parse("x", folder.path(), text).expect("a sound session");
+        std::fs::write(folder.path().join("outputs.sqlite"), [7; 5000]).expect("damaged");
+        let why = Outputs::open(&session, folder.path(), false).expect_err("no queue").to_string();
+        assert!(why.contains("outputs.sqlite: the queue of outputs cannot be used"), "{why}");
     }
 }

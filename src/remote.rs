@@ -10,6 +10,9 @@
 //! it, and a site takes the next step when it has the orders of the step before. So incidents are the
 //! same as those of a single process.
 //!
+//! Sites with live sources do not wait: they take steps as rows come, numbered by the clock of the data, and
+//! the server closes a step at its deadline.
+//!
 //! Guarantees:
 //! - A release is stored in the site's [`outbox`] before it is sent. What is sent again is the stored
 //!   release, never a new draw of noise.
@@ -23,6 +26,7 @@
 //! | [`certs`] | certificates, and what the broker lets each of their owners do |
 //! | [`link`] | the connection to the broker |
 //! | [`envelope`] | what crosses in one piece, and its topics |
+//! | [`store`] | a SQLite file that survives a killed process |
 //! | [`outbox`] | what a site has released, in SQLite |
 //! | [`account`] | what the server knows of a site as a partner |
 //! | [`site`] | one client at work |
@@ -47,6 +51,7 @@ pub(crate) mod load;
 pub(crate) mod outbox;
 pub(crate) mod server;
 pub(crate) mod site;
+mod store;
 mod trainee;
 mod training;
 
@@ -56,7 +61,7 @@ use thiserror::Error;
 
 use self::envelope::EnvelopeError;
 use self::link::LinkError;
-use self::outbox::OutboxError;
+use self::store::StoreError;
 use crate::base::digest::sha256;
 use crate::engine::prepare::PrepareError;
 use crate::engine::run::RunError;
@@ -78,7 +83,7 @@ pub(crate) enum RemoteError {
     #[error(transparent)]
     Link(#[from] LinkError),
     #[error(transparent)]
-    Outbox(#[from] OutboxError),
+    Store(#[from] StoreError),
     #[error(transparent)]
     Envelope(#[from] EnvelopeError),
     #[error(transparent)]
@@ -97,6 +102,8 @@ pub(crate) enum RemoteError {
     Tier,
     #[error("{0}")]
     Refused(String),
+    #[error("{0}")]
+    Source(String),
     #[error(
         "the server waits for step {step} and this site stands before step {after}: its outbox is \
          not the one it had when the run began; start the server with --anew, or bring the outbox back"

@@ -445,6 +445,9 @@ mod tests {
             assert_eq!((model.augment_width, model.proprietary), (1, Proprietary::Paper));
             assert_eq!(model.federation, settings::Federation::Online { passes: 1 });
             assert_eq!(model.step_size, settings::StepSize::Constant);
+            let mut published = model.clone();
+            published.federate_as_published();
+            assert_eq!(published, *model, "{name}: the studies' settings are the same");
             assert_eq!((session.mode, session.thresholds.vote), (Mode::Paper, None));
         }
     }

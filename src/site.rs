@@ -18,6 +18,8 @@
 //! | [`whitening`], [`grader`], `new_normal` | residuals, their surprise, changes the site lives with |
 //! | [`carried`] | what is normal beside the calibration, for the next start of a live session |
 //! | [`sensor`], [`seen`] | sensors that are themselves at fault, or show values never seen; which deviate most |
+//! | [`standing`] | states of switches that stand still in normal operation |
+//! | [`stretch`] | stretches of a calibration that look abnormal |
 //! | [`enrolment`] | what a site tells of its calibration, and the price |
 //! | [`messenger`], [`line`], [`informed`] | tier 2: states out, what others explain back |
 //! | `evidence`, [`flags`] | either method's half of a step |
@@ -25,6 +27,7 @@
 //! | [`again`] | what the site would have sent under other settings |
 //! | [`local`] | what a screen on the same machine may show |
 //! | `residuals`, [`meter`] | r_c, r_a and their distances: for flags, and for a recording of the site |
+//! | `renewal` | a fresh start for a filter that a disturbance has driven away |
 //! | `ranking` | which sensors deviate most |
 //! | `recalled` | a site whose run is read from its recording |
 
@@ -48,11 +51,14 @@ pub(crate) mod nominal;
 pub(crate) mod prepared;
 mod ranking;
 mod recalled;
+mod renewal;
 mod residuals;
 pub(crate) mod seen;
 pub(crate) mod sensor;
 pub(crate) mod series;
 mod settings;
+pub(crate) mod standing;
+pub(crate) mod stretch;
 mod tape;
 pub(crate) mod training;
 pub(crate) mod whitening;
@@ -63,7 +69,7 @@ use thiserror::Error;
 pub(crate) use self::again::Trial;
 use self::enrolment::Enrolled;
 use self::evidence::EvidenceHalf;
-pub(crate) use self::evidence::INFLUENCE;
+pub(crate) use self::evidence::{INFLUENCE, abnormal};
 use self::flags::FlagHalf;
 use self::grader::SensorAlert;
 pub(crate) use self::local::{LocalView, Truth};

@@ -41,10 +41,12 @@ pub(crate) mod open;
 pub(crate) mod plant;
 pub(crate) mod resolution;
 pub(crate) mod scaling;
+pub(crate) mod stored;
 pub(crate) mod table;
 pub(crate) mod twin;
 pub(crate) mod unused;
 pub(crate) mod unused_columns;
+pub(crate) mod wild;
 pub(crate) mod window;
 
 #[cfg(test)]
@@ -53,7 +55,8 @@ pub(crate) mod test_faults;
 pub(crate) mod test_support;
 
 pub(crate) use error::StreamError;
-pub(crate) use open::{Part, open, time_formats};
+pub(crate) use open::{Part, is_same_period, open, time_formats};
+pub(crate) use stored::StoredFrame;
 pub(crate) use unused::UnusedRows;
 
 /// One measured quantity of a client.

@@ -10,6 +10,7 @@
 //! | [`detection`] | sessions run to their end and judged: the end-to-end figures of both modes |
 //! | [`experiments`] | jobs that several studies share |
 //! | [`frame`] | jobs of a study: done on all cores, kept, continued |
+//! | [`overview`] | one line for every table and figure of the paper, from the rows of the studies |
 //! | [`report`] | tables, charts and sentences of a study, as text, SVG and JSON |
 //! | [`published`] | the paper's figures |
 //!
@@ -34,5 +35,6 @@ pub(crate) mod catalogue;
 mod detection;
 mod experiments;
 pub(crate) mod frame;
+pub(crate) mod overview;
 mod published;
 pub(crate) mod report;

@@ -40,19 +40,18 @@ fn thirty_minutes_with_an_attack_give_the_incidents_of_the_same_rows_without_opc
     let without = told(&without);
     assert_eq!(without.of("opened").len(), 1, "one attack");
 
-    let plant = Plant::start(folder.path(), &day, "60");
+    let plant = Plant::start(folder.path(), &day, "10");
     let (file, metrics) = plant.session(folder.path(), "past: From(\"2022-08-11T16:00:00Z\")");
     let running = Running::start(folder.path(), &file, &[]);
     let all = HISTORY + 17 * 360;
     wait_until("the last row", || figure(metrics, "headwater_rows_total") == Some(all as f64));
-    thread::sleep(Duration::from_secs(1));
     let with = running.end();
     assert_eq!(incidents(&without), incidents(&with));
     assert_eq!(with.count("rows,"), all);
     assert_eq!((with.count("incomplete"), with.count("late"), with.count("times")), (0, 0, 0));
 }
 
-/// A quiet plant at 60 times the clock, and a run that has begun to watch it through `cable`.
+/// A quiet plant at 20 times the clock, and a run that has begun to watch it through `cable`.
 fn watched(folder: &std::path::Path, minutes: &str) -> (Plant, Cable, Running, u16) {
     let hours = format!("{}", minutes.parse::<f64>().expect("a number") / 60.0);
     let plant = Plant::start(folder, &["--seed", "5", "--history", "8", "--hours", &hours], "20");
@@ -71,7 +70,7 @@ fn a_server_that_is_killed_and_comes_back_costs_no_row_that_it_kept() {
     let folder = tempfile::tempdir().expect("a folder for the test");
     let (mut plant, _cable, running, metrics) = watched(folder.path(), "10");
     plant.kill();
-    wait_until("the loss", || figure(metrics, "headwater_reconnects_total") == Some(1.0));
+    wait_until("the loss", || figure(metrics, "headwater_reconnects_total") >= Some(1.0));
     assert_eq!(figure(metrics, "headwater_source_up"), Some(0.0));
     // It comes back a while later: what nobody fetched stands in its history.
     plant.restart(&["--seed", "5", "--history", "8", "--begin", "0.1", "--hours", "0.1667"], "20");
@@ -86,27 +85,29 @@ fn a_server_that_is_killed_and_comes_back_costs_no_row_that_it_kept() {
 #[test]
 fn a_cut_cable_costs_no_row() {
     let folder = tempfile::tempdir().expect("a folder for the test");
-    let (_plant, cable, running, metrics) = watched(folder.path(), "12");
+    let (_plant, cable, running, metrics) = watched(folder.path(), "6");
     cable.cut();
-    wait_until("the loss", || figure(metrics, "headwater_reconnects_total") == Some(1.0));
+    wait_until("the loss", || figure(metrics, "headwater_reconnects_total") >= Some(1.0));
     thread::sleep(Duration::from_secs(3));
     cable.mend();
-    let all = HISTORY + 720;
+    // The day may be over by then: the server stays, and has it in its history.
+    let all = HISTORY + 360;
     wait_until("the last row", || figure(metrics, "headwater_rows_total") == Some(all as f64));
     let told = running.end();
     assert_eq!(told.of("opened").len(), 0);
-    assert_eq!((told.count("rows,"), told.count("incomplete"), told.count("times")), (all, 0, 1));
+    assert_eq!((told.count("rows,"), told.count("incomplete")), (all, 0));
+    assert!(told.count("times") >= 1, "{}", told.words);
 }
 
 #[test]
 fn a_server_that_hangs_is_seen_and_watched_again() {
     let folder = tempfile::tempdir().expect("a folder for the test");
-    let (plant, _cable, running, metrics) = watched(folder.path(), "14");
+    let (plant, _cable, running, metrics) = watched(folder.path(), "8");
     plant.signal("-STOP");
     wait_until("silence", || figure(metrics, "headwater_source_up") == Some(0.0));
-    wait_until("giving up", || figure(metrics, "headwater_reconnects_total") == Some(1.0));
+    wait_until("giving up", || figure(metrics, "headwater_reconnects_total") >= Some(1.0));
     plant.signal("-CONT");
-    let all = HISTORY + 840;
+    let all = HISTORY + 480;
     wait_until("the last row", || figure(metrics, "headwater_rows_total") == Some(all as f64));
     let told = running.end();
     assert_eq!(told.of("opened").len(), 0);

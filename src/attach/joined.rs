@@ -145,9 +145,10 @@ impl Joined {
         let place = self.address.display();
         let live = Shown {
             standing: Standing::Reconnecting,
+            since: since.elapsed(),
             words: format!("service {place}: gone for {seconds} s ({why})"),
             lag: None,
-            rows_per_s: 0.0,
+            values_per_s: 0.0,
             left_out: 0,
             stale: Vec::new(),
         };

@@ -28,7 +28,7 @@ use crate::stream::live::status::Shown;
 use crate::stream::{self, Continuity, Frame, Label, Layout};
 
 /// Raised whenever a packet changes its form.
-pub(crate) const PROTOCOL: u16 = 1;
+pub(crate) const PROTOCOL: u16 = 2;
 /// The longest packet that a service reads.
 pub(crate) const FROM_CONSOLE: usize = 64 * 1024;
 /// The longest packet that a console reads.

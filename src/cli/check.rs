@@ -13,6 +13,7 @@ use crate::engine::run::{Run, RunOptions};
 use crate::privacy::Provenance;
 use crate::privacy::words::explain;
 use crate::session::{Clock, LiveHistory, LiveSource, Mark, Mode, Session, Source};
+use crate::site::grader::SETTLING;
 use crate::site::local;
 use crate::site::seen::HELD;
 use crate::stream::live::kept;
@@ -63,6 +64,8 @@ pub(super) fn print(out: &mut impl Write, session: &Session, full: bool) -> Resu
     if let Some(survey) = survey {
         survey.print_events(out, session)?;
     }
+    // Whether its parts go together is what a run asks first.
+    Grids::of(session)?;
     if full {
         print_unmodelled(out, session)?;
         let not_used = match unused {
@@ -208,7 +211,17 @@ fn print_unmodelled(out: &mut impl Write, session: &Session) -> Result<()> {
             empty.client
         );
     }
-    let mut head = "not watched";
+    let mut head = "wild values";
+    for Unmodelled { client, wild, .. } in &clients {
+        for (column, values) in wild {
+            writeln!(
+                out,
+                "{head:<12}{client:<10} {column}: {values} taken out of the nominal data"
+            )?;
+            head = "";
+        }
+    }
+    head = "not watched";
     for Unmodelled { client, left_out, seen, .. } in &clients {
         for (sensor, why) in left_out.iter().filter(|(sensor, _)| !seen.watches(sensor)) {
             let runs = seen.unsteady.iter().find(|(name, _)| name == sensor);
@@ -218,6 +231,11 @@ fn print_unmodelled(out: &mut impl Write, session: &Session) -> Result<()> {
             writeln!(out, "{head:<12}{client:<10} {sensor}: {why}{runs}")?;
             head = "";
         }
+    }
+    if let Some(Unmodelled { step_s, .. }) = clients.first() {
+        let seconds = SETTLING as f64 * step_s;
+        let what = format!("the first {SETTLING} steps of every run ({seconds} s): models settle");
+        writeln!(out, "{:<12}{what}", "not judged")?;
     }
     print_insensitive(out, session)?;
     head = "by value";
@@ -256,6 +274,13 @@ fn print_insensitive(out: &mut impl Write, session: &Session) -> Result<()> {
     let run = Run::over(stream, session, &prepared, RunOptions::new(Mode::Evidence))?;
     for (client, what) in run.insensitive() {
         writeln!(out, "{:<12}{:<10} {what}", "sensitivity", prepared.clients[client].name)?;
+    }
+    let mut head = "calibration";
+    for (client, what) in prepared.clients.iter().zip(run.abnormal()) {
+        for line in what.iter().flat_map(|what| wrapped(what)) {
+            writeln!(out, "{head:<12}{:<10} {line}", client.name)?;
+            head = "";
+        }
     }
     Ok(())
 }
@@ -355,10 +380,7 @@ impl Survey {
             survey.add(&frame);
         }
         if survey.frames == 0 {
-            return Err(StreamError::Empty {
-                part: part.name(),
-                why: "its files and times have no row in common".into(),
-            });
+            return Err(StreamError::empty(part, &survey.unused));
         }
         survey.events = stream.events().to_vec();
         Ok(survey)

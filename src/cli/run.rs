@@ -175,9 +175,21 @@ pub(super) fn run(out: &mut (impl Write + Send), args: &RunArgs) -> Result<()> {
     bar.clear();
     service.stops();
     consoles.finish();
-    failed.unwrap_or_else(|| bail!("the engine ended unexpectedly, as told above"))?;
-    if interrupt.load(Ordering::Relaxed) {
-        bail!("interrupted: the summary is of what was done until then");
+    let ended =
+        failed.unwrap_or_else(|| Err(eyre!("the engine ended unexpectedly, as told above")));
+    match (interrupt.load(Ordering::Relaxed), session.live()) {
+        // A live source has no end of its own: a service that is stopped has not failed.
+        (true, Some(_)) => {
+            if let Err(why) = ended {
+                printer.notice(&why.to_string());
+            }
+        }
+        (is_interrupted, _) => {
+            ended?;
+            if is_interrupted {
+                bail!("interrupted: the summary is of what was done until then");
+            }
+        }
     }
     unrecorded.map_or(Ok(()), |why| Err(eyre!("the run was not recorded to its end: {why}")))
 }

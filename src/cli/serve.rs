@@ -11,7 +11,7 @@ use color_eyre::eyre::{Result, bail};
 
 use super::run::{Bar, Method, Printer, mark};
 use super::{SessionArgs, interrupt};
-use crate::console::{FederationView, Lines, watch_federation};
+use crate::console::{Lines, PartyView, watch_federation};
 use crate::engine::kept_run::ServerRecording;
 use crate::engine::pace::Speed;
 use crate::engine::prepare::apart::ServerModels;
@@ -96,8 +96,8 @@ pub(super) struct ServeArgs {
     /// Data seconds per second of the wall clock, or `max`
     #[arg(long, value_name = "max|N", default_value = "max")]
     speed: Speed,
-    /// Seconds after which a step is closed without the sites that have not sent it; it waits for all
-    /// when absent
+    /// Seconds after which a step is closed without the sites that have not sent it. When absent, a replay
+    /// waits for all, and a live step for the session's lateness and 3 s more
     #[arg(long, value_name = "S", value_parser = seconds)]
     deadline: Option<Duration>,
     /// A site that has left: a run that was stopped goes on without waiting for it
@@ -159,8 +159,7 @@ pub(super) fn run(out: &mut (impl Write + Send), args: &ServeArgs) -> Result<()>
         if !broker.is_encrypted() {
             title += " · INSECURE";
         }
-        let view =
-            FederationView { title, board: Arc::clone(&options.board), lines: lines.clone() };
+        let view = PartyView { title, board: Arc::clone(&options.board), lines: lines.clone() };
         let (over, told) = (AtomicBool::new(false), lines.clone());
         std::thread::scope(|scope| -> Result<Over> {
             let screen = scope.spawn(|| watch_federation(&view, &interrupt, &over));
@@ -213,7 +212,7 @@ fn serve(
     let (begin, mut due) = (Instant::now(), Instant::now());
     let mut facts = Vec::new();
     let mut not_recorded = None;
-    while let Some(time) = served.run.step(&mut facts)? {
+    while let Some(time) = served.step(&mut facts)? {
         bar.at(time);
         printer.print(&facts)?;
         served.recording.step(&mut served.run, Some(time), &facts);

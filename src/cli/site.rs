@@ -1,19 +1,21 @@
 //! `headwater site`: one client of a session as a process of its own.
 
-use std::io::Write;
+use std::io::{IsTerminal as _, Write};
 use std::path::PathBuf;
-use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex};
 
 use clap::Args;
-use color_eyre::eyre::Result;
+use color_eyre::eyre::{Result, bail};
 
 use super::run::{Bar, Method, Printer};
 use super::serve::{BrokerArgs, names, say, state_file, whole_models};
 use super::{SessionArgs, interrupt};
+use crate::console::{Lines, PartyView, watch_site};
 use crate::engine::prepare::apart::SiteModels;
 use crate::engine::run::ledger_fact;
 use crate::remote::RemoteError;
-use crate::remote::site::{self, Options};
+use crate::remote::site::{self, Ended, Options, SiteBoard};
 use crate::session::Mode;
 
 #[derive(Debug, Args)]
@@ -31,12 +33,43 @@ pub(super) struct SiteArgs {
     /// File that keeps what was released until the run is over; one in the cache when absent
     #[arg(long, value_name = "FILE")]
     outbox: Option<PathBuf>,
+    /// Tell the server that this site leaves the run for good; stop the site first
+    #[arg(long)]
+    leave: bool,
     /// One JSON object a line instead of words
     #[arg(long)]
     json: bool,
+    /// Show this site's own sensors, and what leaves it, on a screen
+    #[arg(long, conflicts_with_all = ["json", "leave"])]
+    console: bool,
+}
+
+/// Takes part with a screen.
+fn on_screen(
+    options: &Options<'_>,
+    board: Arc<Mutex<SiteBoard>>,
+    interrupt: &AtomicBool,
+) -> Result<Ended> {
+    let lines = Lines::default();
+    let title = format!("{} · {:?}", options.session.name, options.mode).to_lowercase();
+    let title = format!("{} · {title}", options.client);
+    let view = PartyView { title, board, lines: lines.clone() };
+    let over = AtomicBool::new(false);
+    std::thread::scope(|scope| {
+        let screen = scope.spawn(|| watch_site(&view, interrupt, &over));
+        let ended = site::run(options, &mut |what: &str| lines.push(what));
+        over.store(true, Ordering::Relaxed);
+        // The terminal is given back before anything else is said.
+        let shown = screen.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic));
+        shown?;
+        Ok(ended?)
+    })
 }
 
 pub(super) fn run(out: &mut (impl Write + Send), args: &SiteArgs) -> Result<()> {
+    if args.console && !std::io::stdout().is_terminal() {
+        bail!("--console needs a terminal");
+    }
     let interrupt = interrupt::watch("the outbox keeps what was released");
     let session = args.session.open()?;
     let mode = args.mode.map_or(session.mode, Mode::from);
@@ -55,8 +88,10 @@ pub(super) fn run(out: &mut (impl Write + Send), args: &SiteArgs) -> Result<()> 
     let outbox = args.outbox.clone().unwrap_or_else(|| {
         state_file("outbox", &[&session.name, &args.client], (mode, session.seed))
     });
+    let board = args.console.then(Arc::<Mutex<SiteBoard>>::default);
     let options = Options {
         session: &session,
+        board: board.clone(),
         client: &args.client,
         place: (place, names.len()),
         models,
@@ -65,12 +100,26 @@ pub(super) fn run(out: &mut (impl Write + Send), args: &SiteArgs) -> Result<()> 
         outbox: &outbox,
         interrupt: Arc::clone(&interrupt),
     };
-    let ended = site::run(&options, &mut say)?;
+    if args.leave {
+        site::leave(&options)?;
+        say(&format!(
+            "{} has left: the run goes on without it, and its outbox stays where it is",
+            args.client
+        ));
+        return Ok(());
+    }
+    let ended = match board {
+        Some(board) => on_screen(&options, board, &interrupt)?,
+        None => site::run(&options, &mut say)?,
+    };
     let bar = Bar::new();
     let mut printer = Printer { out, json: args.json, bar: &bar };
     let fact = ended.ledger.and_then(|ledger| ledger_fact(&ledger, ended.last));
     printer.print(fact.as_slice())?;
     bar.clear();
+    if let Some(source) = &ended.source {
+        say(source);
+    }
     say(&format!(
         "{}: {} steps, {} of them found in the outbox, {} sent again",
         args.client, ended.steps, ended.found, ended.sent_again

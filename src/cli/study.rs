@@ -5,7 +5,7 @@ use std::io::{self, IsTerminal as _, Write};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, PoisonError};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use clap::Args;
 use color_eyre::eyre::{Result, eyre};
@@ -15,6 +15,7 @@ use super::{interrupt, remove_stale};
 use crate::base::atomic_file::AtomicFile;
 use crate::study::catalogue;
 use crate::study::frame::{self, Progress, Store, Study, StudyError, StudyOptions, Workshop};
+use crate::study::overview;
 use crate::study::report::Report;
 use crate::study::report::svg::{self, Theme};
 use crate::study::report::text::{self, Page};
@@ -22,9 +23,12 @@ use crate::study::report::text::{self, Page};
 /// Columns where there is no terminal to ask.
 const USUAL_WIDTH: usize = 120;
 
+/// Between two lines of progress where there is no terminal.
+const BETWEEN_LINES: Duration = Duration::from_secs(60);
+
 #[derive(Debug, Args)]
 pub(super) struct StudyArgs {
-    /// Which study, or `all`; a list of them when absent
+    /// Which study, `overview` or `all`; a list of them when absent
     #[arg(value_parser = known)]
     name: Option<String>,
     /// Seeds, or models of recorded data; each study has a usual number
@@ -51,20 +55,22 @@ pub(super) struct StudyArgs {
 }
 
 fn known(name: &str) -> Result<String, String> {
-    if name == "all" || catalogue::find(name).is_some() {
+    if ["all", overview::NAME].contains(&name) || catalogue::find(name).is_some() {
         return Ok(name.to_owned());
     }
     let names: Vec<&str> = catalogue::ALL.into_iter().map(|study| study.name).collect();
     let meant = catalogue::nearest(name);
     let meant = meant.map_or_else(String::new, |near| format!("did you mean `{near}`? "));
-    Err(format!("{meant}there are {} and all", names.join(", ")))
+    Err(format!("{meant}there are {}, {} and all", names.join(", "), overview::NAME))
 }
 
 pub(super) fn run(out: &mut impl Write, args: &StudyArgs) -> Result<()> {
     let Some(name) = &args.name else { return list(out) };
     let studies: Vec<&Study> = match name.as_str() {
         // Studies of promises repeat what the others measure.
-        "all" => catalogue::ALL.into_iter().filter(|study| !study.repeats()).collect(),
+        "all" | overview::NAME => {
+            catalogue::ALL.into_iter().filter(|study| !study.repeats()).collect()
+        }
         name => catalogue::find(name).into_iter().collect(),
     };
     let options = StudyOptions {
@@ -81,28 +87,33 @@ pub(super) fn run(out: &mut impl Write, args: &StudyArgs) -> Result<()> {
     let mut failures = Vec::new();
     let mut left = 0;
     let mut begun = 0;
-    for (i, study) in studies.iter().enumerate() {
+    let is_overview = name == overview::NAME;
+    let mut reports = Vec::new();
+    for study in &studies {
         if stop.load(Ordering::Relaxed) {
             break;
         }
         begun += 1;
         match one(study, &options, &store, &stop) {
             Ok(ran) => {
-                if i > 0 && !args.json {
-                    writeln!(out)?;
+                if !is_overview {
+                    show(out, &ran.report, args, reports.is_empty())?;
                 }
-                show(out, &ran.report, args)?;
+                reports.push(ran.report);
                 left += ran.left;
                 if ran.left > 0 {
                     say(&format!("{}: {} jobs left", study.name, ran.left));
                 }
                 failures.extend(ran.failures.iter().map(ToString::to_string));
             }
-            Err(StudyError::NoData { study, how }) if name == "all" => {
+            Err(StudyError::NoData { study, how }) if studies.len() > 1 => {
                 say(&format!("{study} is left out: {how}"));
             }
             Err(error) => return Err(error.into()),
         }
+    }
+    if studies.len() > 1 {
+        show(out, &overview::overview(&reports), args, is_overview)?;
     }
     failures.extend(interrupted(left, studies.len() - begun));
     if failures.is_empty() { Ok(()) } else { Err(eyre!("{}", failures.join("; "))) }
@@ -126,7 +137,8 @@ fn list(out: &mut impl Write) -> Result<()> {
     for study in catalogue::ALL {
         writeln!(out, "{:<12} {}", study.name, study.about)?;
     }
-    writeln!(out, "{:<12} all of them, one after the other", "all")?;
+    writeln!(out, "{:<12} {}", overview::NAME, overview::ABOUT)?;
+    writeln!(out, "{:<12} all of them, one after the other, then the overview", "all")?;
     Ok(())
 }
 
@@ -144,6 +156,8 @@ fn one(
     let bar = bar(study.name);
     // Jobs run side by side, and all of them find the same folder full.
     let said = Mutex::new(HashSet::new());
+    // Without a terminal there is no bar: a study of an hour says now and then how far it is.
+    let last = (!io::stderr().is_terminal()).then(|| Mutex::new(Instant::now()));
     let on_progress = |progress: Progress| match progress {
         Progress::Notice(what) => {
             let mut said = said.lock().unwrap_or_else(PoisonError::into_inner);
@@ -153,7 +167,16 @@ fn one(
         }
         Progress::Jobs(jobs) => bar.set_length(jobs as u64),
         Progress::Begun(label) => bar.set_message(label.to_owned()),
-        Progress::Done(_) => bar.inc(1),
+        Progress::Done(_) => {
+            bar.inc(1);
+            let Some(last) = &last else { return };
+            let mut last = last.lock().unwrap_or_else(PoisonError::into_inner);
+            if last.elapsed() >= BETWEEN_LINES {
+                *last = Instant::now();
+                let (done, all) = (bar.position(), bar.length().unwrap_or(0));
+                say(&format!("{}: {done} of {all} jobs", study.name));
+            }
+        }
     };
     let threads = crate::base::threads::threads();
     let shop = Workshop { store, threads, stop, on_progress: &on_progress };
@@ -175,10 +198,13 @@ fn bar(study: &'static str) -> ProgressBar {
     bar
 }
 
-fn show(out: &mut impl Write, report: &Report, args: &StudyArgs) -> Result<()> {
+fn show(out: &mut impl Write, report: &Report, args: &StudyArgs, is_first: bool) -> Result<()> {
     if args.json {
         writeln!(out, "{}", serde_json::to_string(report)?)?;
     } else {
+        if !is_first {
+            writeln!(out)?;
+        }
         let page = Page { width: width(), charts: args.plot };
         write!(out, "{}", text::render(report, page))?;
     }

@@ -170,7 +170,7 @@ actions! {
     Copy, "copy", &[c('y')], Program, "copy what is chosen";
     Picture, "picture", &[c('P')], Program, "screen to files";
     Keys, "keys", &[c('K')], Program, "read keys.ron again";
-    Redraw, "redraw", &[ctrl('l')], Program, "draw the screen anew";
+    Redraw, "redraw", &[ctrl('l')], Program, "draw the screen again";
     Suspend, "suspend", &[ctrl('z')], Program, "to the shell, fg returns";
     Quit, "quit", &[c('q')], Program, "close; at the top, quit", hint("quit", 1);
     QuitNow, "quit-now", &[ctrl('c')], Program, "quit at once";

@@ -207,6 +207,8 @@ pub(crate) enum Msg {
     /// The file of keys was read, or is wrong for this reason: then what there was stays.
     Keys(Result<Keymap, String>),
     Sessions(Vec<Openable>),
+    /// The session of this name can be opened.
+    HasData(String),
     /// A command was not handed over, for this reason.
     Unheard(Command, &'static str),
     /// Wall time since the last such message.
@@ -226,6 +228,8 @@ pub(crate) enum Effect {
     /// Several commands, in their order.
     Commands(Vec<Command>),
     Open(String),
+    /// See whether a session has data before it is asked whether to open it.
+    CheckData(String),
     ListSessions,
     Bell,
     Mouse(bool),
@@ -386,6 +390,7 @@ pub(crate) fn update(model: &mut Model, msg: Msg) -> Option<Effect> {
             model.failure(format!("{why}; the keys stay as they were"));
         }
         Msg::Sessions(sessions) => model.sessions = sessions,
+        Msg::HasData(name) => model.question = Some(Question::Open(name)),
         Msg::Unheard(wish, why) => {
             if let (Command::WhatIf(_), Some(tuning)) = (&wish, &mut model.tuning) {
                 tuning.unasked();

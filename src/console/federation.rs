@@ -2,8 +2,8 @@
 //!
 //! ```text
 //!  federation short · evidence · step 512 · 2 of 3 sites online
-//!  site      state    heard   clock    up      down    ε      late miss twice refused
-//!  P1        online   0.1 s   +0.3 ms  12 kB   9 kB    0.412     0    0     0       0
+//!  site      state    heard   lag   clock    up      down    ε      late miss twice refused
+//!  P1        online   0.1 s   0     +0.3 ms  12 kB   9 kB    0.412     0    0     0       0
 //!  …
 //!  10:38  opened #1 root P1 …
 //!  The server hears messages only and cannot show a site's sensors.  q stops
@@ -31,10 +31,11 @@ const FRAME: Duration = Duration::from_millis(200);
 const MOST_LINES: usize = 500;
 
 const SENSORS: &str = "The server hears messages only and cannot show a site's sensors.";
-const HEADS: [(&str, usize); 11] = [
+const HEADS: [(&str, usize); 12] = [
     ("site", 10),
     ("state", 8),
     ("heard", 8),
+    ("lag", 5),
     ("clock", 10),
     ("up", 8),
     ("down", 8),
@@ -62,7 +63,7 @@ impl Lines {
         }
     }
 
-    fn last(&self, rows: usize) -> Vec<String> {
+    pub(super) fn last(&self, rows: usize) -> Vec<String> {
         let lines = self.whole.lock().unwrap_or_else(PoisonError::into_inner);
         lines.iter().skip(lines.len().saturating_sub(rows)).cloned().collect()
     }
@@ -83,18 +84,28 @@ impl io::Write for Lines {
     }
 }
 
-/// What the screen of a server shows.
+/// What the screen of one party of a federation shows.
 #[derive(Debug, Clone)]
-pub(crate) struct FederationView {
+pub(crate) struct PartyView<B> {
     /// Session and method.
     pub(crate) title: String,
-    pub(crate) board: Arc<Mutex<Board>>,
+    pub(crate) board: Arc<Mutex<B>>,
     pub(crate) lines: Lines,
 }
 
-/// Shows it until the run is `over`; `q` or Ctrl-C asks for its end by `interrupt`.
+/// Shows the server until the run is `over`; `q` or Ctrl-C asks for its end by `interrupt`.
 pub(crate) fn watch_federation(
-    view: &FederationView,
+    view: &PartyView<Board>,
+    interrupt: &AtomicBool,
+    over: &AtomicBool,
+) -> io::Result<()> {
+    watch(view, draw, interrupt, over)
+}
+
+/// Shows one party as `draw` does.
+pub(super) fn watch<B: Clone>(
+    view: &PartyView<B>,
+    draw: impl Fn(&mut Buffer, &str, &B, &Lines),
     interrupt: &AtomicBool,
     over: &AtomicBool,
 ) -> io::Result<()> {
@@ -102,22 +113,28 @@ pub(crate) fn watch_federation(
     while !over.load(Ordering::Relaxed) {
         let board = view.board.lock().unwrap_or_else(PoisonError::into_inner).clone();
         term.draw(|buffer| draw(buffer, &view.title, &board, &view.lines))?;
-        if !event::poll(FRAME)? {
-            continue;
-        }
-        match event::read()? {
-            Event::Key(key) => {
-                let is_stop =
-                    key.code == KeyCode::Char('c') && key.modifiers.contains(KeyModifiers::CONTROL);
-                if is_stop || key.code == KeyCode::Char('q') {
-                    interrupt.store(true, Ordering::Relaxed);
-                }
-            }
-            Event::Resize(..) => term.repaint(),
-            Event::FocusGained | Event::FocusLost | Event::Mouse(_) | Event::Paste(_) => {}
+        if is_stop(&mut term)? {
+            interrupt.store(true, Ordering::Relaxed);
         }
     }
     Ok(())
+}
+
+/// Waits for a key until the next picture is due; whether it asks for the end.
+fn is_stop(term: &mut Term) -> io::Result<bool> {
+    if !event::poll(FRAME)? {
+        return Ok(false);
+    }
+    match event::read()? {
+        Event::Key(key) => {
+            let is_ctrl_c =
+                key.code == KeyCode::Char('c') && key.modifiers.contains(KeyModifiers::CONTROL);
+            return Ok(is_ctrl_c || key.code == KeyCode::Char('q'));
+        }
+        Event::Resize(..) => term.repaint(),
+        Event::FocusGained | Event::FocusLost | Event::Mouse(_) | Event::Paste(_) => {}
+    }
+    Ok(false)
 }
 
 fn draw(buffer: &mut Buffer, title: &str, board: &Board, lines: &Lines) {
@@ -166,9 +183,10 @@ fn draw(buffer: &mut Buffer, title: &str, board: &Board, lines: &Lines) {
 }
 
 /// One site, cell by cell.
-fn site(account: &Account) -> [String; 11] {
+fn site(account: &Account) -> [String; 12] {
     let counts = &account.counts;
     let state = match account.online {
+        _ if account.left => "left",
         Some(true) => "online",
         Some(false) => "offline",
         None => "unknown",
@@ -181,6 +199,7 @@ fn site(account: &Account) -> [String; 11] {
         account.name.clone(),
         state.to_owned(),
         heard.unwrap_or_else(nothing),
+        account.lag().to_string(),
         clock.unwrap_or_else(nothing),
         bytes(counts.bytes_up),
         bytes(counts.bytes_down),
@@ -193,7 +212,7 @@ fn site(account: &Account) -> [String; 11] {
 }
 
 /// One line of the table.
-fn cells(cells: &[String; 11]) -> String {
+fn cells(cells: &[String; 12]) -> String {
     let padded = cells.iter().zip(HEADS).map(|(cell, (_, width))| {
         let short: String = cell.chars().take(width).collect();
         format!("{short:<width$}")

@@ -19,6 +19,24 @@ pub(crate) fn format(value: f64, decimals: usize, width: usize) -> String {
         .unwrap_or_else(|| "#".repeat(width))
 }
 
+/// An ε: two decimals, or whole and in groups of three digits from a thousand on.
+pub(crate) fn epsilon(value: f64) -> String {
+    if value.abs() < 1000.0 { format!("{value:.2}") } else { whole(value) }
+}
+
+/// A number without decimals, in groups of three digits.
+pub(crate) fn whole(value: f64) -> String {
+    let digits = format!("{:.0}", value.abs());
+    let mut text = String::from(if value < 0.0 { "-" } else { "" });
+    for (at, digit) in digits.chars().enumerate() {
+        if at > 0 && (digits.len() - at).is_multiple_of(3) {
+            text.push(',');
+        }
+        text.push(digit);
+    }
+    text
+}
+
 pub(crate) fn bound(value: f64, span: f64) -> String {
     let plain = format!("{value:.*}", decimals(span));
     let plain = if plain.contains('.') {
@@ -48,6 +66,12 @@ mod tests {
         assert_eq!(bound(950.0, 100.0), "950");
         assert_eq!(bound(0.5, 2.0), "0.5");
         assert_eq!(bound(-0.0, 2.0), "0");
+    }
+
+    #[test]
+    fn a_large_epsilon_is_grouped_and_a_small_one_has_decimals() {
+        assert_eq!([546.0, 999.994, 1000.4].map(epsilon), ["546.00", "999.99", "1,000"]);
+        assert_eq!([375_957.36, 1_234_567.0].map(epsilon), ["375,957", "1,234,567"]);
     }
 
     proptest! {

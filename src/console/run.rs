@@ -322,6 +322,9 @@ impl Console {
                 let found = found.map(|folder| sessions::list(&folder, recordings.as_deref()));
                 update(&mut self.model, Msg::Sessions(found.unwrap_or_default()));
             }
+            Effect::CheckData(name) => {
+                update(&mut self.model, sessions::checked(name));
+            }
             Effect::Bell => term::ring()?,
             Effect::Mouse(ours) => self.term.capture(ours)?,
             Effect::Copy(text) => {

@@ -6,6 +6,8 @@ use crate::record;
 use crate::session::{SHIPPED, Session};
 use crate::stream::{self, Part};
 
+use super::app::Msg;
+use super::remark::Remark;
 use super::subject::Subject;
 use super::text::clean;
 
@@ -24,6 +26,8 @@ pub(crate) struct Openable {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Data {
     BuiltIn,
+    /// Rows come from outside while it runs.
+    Live,
     AtHand,
     Absent,
     /// The session itself is wrong, for this reason.
@@ -66,6 +70,7 @@ fn openable(name: &str) -> Openable {
     let (about, data) = match Session::open(name) {
         Ok(session) => {
             let data = match session.data_folder() {
+                None if session.live().is_some() => Data::Live,
                 None => Data::BuiltIn,
                 Some(folder) if folder.is_dir() => Data::AtHand,
                 Some(_) => Data::Absent,
@@ -93,6 +98,14 @@ pub(crate) fn with_data(name: &str) -> Result<Subject, String> {
     Ok(subject)
 }
 
+/// What comes of looking whether a session has data: it can be opened, or why not.
+pub(crate) fn checked(name: String) -> Msg {
+    match with_data(&name) {
+        Ok(_) => Msg::HasData(name),
+        Err(why) => Msg::Done(Remark::failed(&format!("{why}; this one goes on"))),
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -105,6 +118,8 @@ mod tests {
         std::fs::write(folder.path().join("mine.ron"), good).expect("written");
         let found = list(folder.path(), None);
         assert_eq!((found[0].name.as_str(), &found[0].data), ("plant-attack-day", &Data::BuiltIn));
+        let live = found.iter().find(|session| session.name == "plant-live").expect("shipped");
+        assert_eq!(live.data, Data::Live, "as `headwater sessions` says");
         let mine = found.last().expect("a file");
         assert_eq!((mine.about.as_str(), &mine.data), ("mine", &Data::BuiltIn));
         assert!(matches!(found[found.len() - 2].data, Data::Wrong(_)));

@@ -40,6 +40,7 @@ mod rows;
 mod scene;
 mod seekbar;
 mod sensors;
+mod sent;
 mod sessions;
 mod status;
 mod summary;

@@ -241,7 +241,8 @@ fn open(
     let metrics = session.metrics.as_deref().filter(|_| sends);
     let metrics = metrics.map(Metrics::listen).transpose()?;
     let claim = carried::claim(session);
-    let source = session.live().map(|live| live::begin(session, live, options, sender));
+    let source = session.live();
+    let source = source.map(|live| live::begin(session, live, options, metrics.as_ref(), sender));
     let source = source.transpose()?;
     let live = source.as_ref().map(LiveStream::status);
     let mut record = KeptRun::open(session, options.record.as_ref(), Holds::Both);

@@ -366,6 +366,7 @@ fn describe_steps(recorder: &mut Recorder, table: AboutTable, run: &Run, prepare
     recorder.about(table, "repeats_freely", json(&run.repeats_freely()));
     let left_out: Vec<_> = prepared.clients.iter().map(|client| &client.left_out).collect();
     recorder.about(table, "not_watched", json(&left_out));
+    recorder.about(table, "abnormal_calibration", json(&run.abnormal()));
     recorder.about(table, "unused_nominal_rows", json(&prepared.unused));
 }
 

@@ -224,6 +224,13 @@ impl Writer {
         sealed_by: SealedBy,
         notices: &mut Vec<String>,
     ) -> Result<(Self, Vec<Ledger>), OpenError> {
+        // A ledger begins with a signed line: one without it was lost, or never begun.
+        if fs::metadata(&path).is_ok_and(|known| known.is_file() && known.len() == 0) {
+            notices.push(format!(
+                "{}: it is empty: a new ledger begins, and what was spent before is not known",
+                path.display()
+            ));
+        }
         let file = open_alone(&path)?;
         let read = signed::read(BufReader::new(&file), None)
             .map_err(|broken| format!("{}: {broken}; it cannot be continued", path.display()))?;

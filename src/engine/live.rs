@@ -5,22 +5,54 @@ use std::sync::atomic::Ordering;
 use std::thread;
 use std::time::{Duration, Instant};
 
+use jiff::Timestamp;
 use tokio::sync::mpsc;
 
 use super::error::OpenError;
+use super::player::source_figures;
 use super::progress::Training;
 use super::protocol::{EngineEvent, Options};
+use crate::output::metrics::Metrics;
 use crate::session::{Clock, LiveHistory, LiveSource, Mark, Session};
 use crate::stream::live::LiveStream;
 use crate::stream::live::kept::{self, Gathering};
+use crate::stream::live::status::{Standing, Status};
 use crate::stream::{self, Continuity, Frame, Next, Part, Stream as _};
 
 /// How long a source that has nothing yet is left alone.
 const NAP: Duration = Duration::from_millis(20);
 /// How often it is told how far the learning is.
 const TELL: Duration = Duration::from_millis(250);
+/// What an interrupt while it learns leads to.
+pub(crate) const STOPPED: &str = "stopped while it learned what is normal; rows that were learned from \
+                                  are kept where the session says `history: Learned`";
 /// How often gathered rows are made to survive a crash.
 const SYNC: Duration = Duration::from_mins(1);
+
+/// Where the gathering of nominal rows begins.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum GatherFrom {
+    /// With the first row that arrives.
+    FirstRow,
+    /// With the first row of the next ten minutes of the data's clock: sites that are started within the
+    /// same ten minutes learn from the same rows.
+    TenMinutes,
+}
+
+impl GatherFrom {
+    /// Whether rows from this time on count; `before` is the row before.
+    fn is_reached(self, before: Option<Timestamp>, time: Timestamp) -> bool {
+        let cell = |time: Timestamp| time.as_second().div_euclid(600);
+        match (self, before) {
+            (Self::FirstRow, _) => true,
+            (Self::TenMinutes, None) => time.as_second().rem_euclid(600) == 0,
+            (Self::TenMinutes, Some(before)) => cell(time) != cell(before),
+        }
+    }
+}
+
+/// What is done, how much of how much, and how the source stands; an error stops the learning.
+type Tell<'a> = &'a mut dyn FnMut(String, Option<(usize, usize)>, &Status) -> Result<(), OpenError>;
 
 /// Connects to the source of `session`, and gathers its nominal rows where they are not there yet.
 /// Gives the source as it stands before the first row that is watched.
@@ -28,7 +60,36 @@ pub(super) fn begin(
     session: &Session,
     live: &LiveSource,
     options: &Options,
+    metrics: Option<&Metrics>,
     sender: &mpsc::Sender<EngineEvent>,
+) -> Result<LiveStream, OpenError> {
+    let begun = Instant::now();
+    let mut tell = |doing, steps, status: &Status| {
+        let interrupt = options.interrupt.as_ref();
+        if interrupt.is_some_and(|interrupt| interrupt.load(Ordering::Relaxed)) {
+            return Err(STOPPED.into());
+        }
+        if let Some(metrics) = metrics {
+            metrics.set(source_figures(status, Instant::now()));
+        }
+        let elapsed = begun.elapsed();
+        let training =
+            Training { doing, steps, losses: Vec::new(), bytes: None, elapsed, fact: None };
+        match sender.try_send(EngineEvent::Training(training)) {
+            // A word that finds the queue full is left out: the next one says more.
+            Ok(()) | Err(mpsc::error::TrySendError::Full(_)) => Ok(()),
+            Err(mpsc::error::TrySendError::Closed(_)) => Err("nobody is there any more".into()),
+        }
+    };
+    connect(session, live, GatherFrom::FirstRow, &mut tell)
+}
+
+/// The same, told to whoever wants to know.
+pub(crate) fn connect(
+    session: &Session,
+    live: &LiveSource,
+    from: GatherFrom,
+    tell: Tell<'_>,
 ) -> Result<LiveStream, OpenError> {
     let layout = match live.history {
         LiveHistory::First => None,
@@ -44,9 +105,10 @@ pub(super) fn begin(
     if is_there {
         return Ok(source);
     }
-    let mut learning = Learning { options, sender, begun: Instant::now(), told: None };
+    source.status().begin(Instant::now());
+    let mut learning = Learning { tell, from, told: None };
     while !source.meet()? {
-        learning.tell(|| ("waiting for the first row".into(), None))?;
+        learning.tell(&source, || ("waiting for the first row".into(), None))?;
     }
     gather(session, live, &mut source, &mut learning)?;
     Ok(source)
@@ -67,8 +129,12 @@ fn gather(
     let mut gathering = Gathering::begin(session, source.layout(), goes_on)?;
     let mut frame = Frame::for_layout(source.layout());
     let (mut done_s, mut synced) = (0.0, Instant::now());
+    let mut before = None;
     loop {
         match source.poll(&mut frame)? {
+            Next::Frame
+                if gathering.first().is_none()
+                    && !learning.from.is_reached(before.replace(frame.time), frame.time) => {}
             Next::Frame => {
                 let first = gathering.first().unwrap_or(frame.time);
                 done_s = frame.time.duration_since(first).as_secs_f64();
@@ -96,7 +162,7 @@ fn gather(
             gathering.sync()?;
             synced = Instant::now();
         }
-        let told = learning.tell(|| {
+        let told = learning.tell(source, || {
             let doing = stage(session, done_s, all_s);
             (doing, Some((done_s.max(0.0) as usize, all_s as usize)))
         });
@@ -104,6 +170,14 @@ fn gather(
             gathering.sync()?;
             return Err(stopped);
         }
+    }
+}
+
+/// How the source stands while its rows are gathered.
+fn source_words(status: &Status, now: Instant) -> String {
+    match status.standing(now) {
+        Standing::Live => format!("{}, {:.0} values/s", status.words(now), status.values_per_s),
+        _ => status.words(now),
     }
 }
 
@@ -122,39 +196,26 @@ fn stage(session: &Session, done_s: f64, all_s: f64) -> String {
 
 /// Whoever is told how far the learning is, and may stop it.
 struct Learning<'a> {
-    options: &'a Options,
-    sender: &'a mpsc::Sender<EngineEvent>,
-    begun: Instant,
+    tell: Tell<'a>,
+    from: GatherFrom,
     told: Option<Instant>,
 }
 
 impl Learning<'_> {
-    /// Says what is done, now and then; an error stops the learning.
+    /// Says what is done and how the source stands, now and then; an error stops the learning.
     fn tell(
         &mut self,
+        source: &LiveStream,
         words: impl FnOnce() -> (String, Option<(usize, usize)>),
     ) -> Result<(), OpenError> {
         if self.told.is_some_and(|told| told.elapsed() < TELL) {
             return Ok(());
         }
         self.told = Some(Instant::now());
-        let interrupt = self.options.interrupt.as_ref();
-        if interrupt.is_some_and(|interrupt| interrupt.load(Ordering::Relaxed)) {
-            return Err(
-                "stopped while it learned what is normal; rows that were learned from are \
-                        kept where the session says `history: Learned`"
-                    .into(),
-            );
-        }
+        let (status, now) = (source.status().get(), Instant::now());
         let (doing, steps) = words();
-        let elapsed = self.begun.elapsed();
-        let training =
-            Training { doing, steps, losses: Vec::new(), bytes: None, elapsed, fact: None };
-        match self.sender.try_send(EngineEvent::Training(training)) {
-            // A word that finds the queue full is left out: the next one says more.
-            Ok(()) | Err(mpsc::error::TrySendError::Full(_)) => Ok(()),
-            Err(mpsc::error::TrySendError::Closed(_)) => Err("nobody is there any more".into()),
-        }
+        let doing = format!("{doing}. {}", source_words(&status, now));
+        (self.tell)(doing, steps, &status)
     }
 }
 

@@ -35,6 +35,7 @@ mod following;
 mod orders;
 
 use following::Following;
+pub(super) use following::source_figures;
 
 /// Frames that travel together at most.
 const BATCH: usize = 2048;
@@ -210,6 +211,8 @@ impl Player {
                     // What the step found is not known at the moment yet, only what was measured.
                     self.batch.news.frames.append(&mut news.frames);
                     self.watch.compose_anew();
+                    // Whether steps were sent just before is chance, and no picture depends on it.
+                    self.batch.snapshot = Some(self.watch.snapshot());
                     self.send()?;
                     return self.tell(EngineEvent::Stopped);
                 }
@@ -276,6 +279,7 @@ impl Player {
         let stored = self.kept.finish(&mut self.watch);
         let mut ending = self.watch.run().ending(self.begun.elapsed());
         ending.summary.ledger = stored.as_ref().ok().cloned().flatten();
+        ending.summary.latency_ms = self.live.as_ref().and_then(Following::latency_ms);
         let summary = Fact::Summary(Box::new(ending.summary.clone()));
         self.record.end(&self.watch, &news, &summary);
         self.add(news);

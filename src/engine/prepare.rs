@@ -199,6 +199,7 @@ pub(crate) fn unmodelled(session: &Session) -> Result<Vec<Unmodelled>, PrepareEr
         client: client.name,
         sensors: client.view.used.len(),
         left_out: client.left_out,
+        wild: client.wild,
         seen: client.seen,
         step_s: material.layout.period_s,
     };
@@ -215,6 +216,8 @@ pub(crate) struct Unmodelled {
     pub(crate) left_out: Vec<(String, LeftOut)>,
     /// Those of them that are watched by their values.
     pub(crate) seen: SeenFit,
+    /// Columns with wild values in the nominal data, which are taken out, and how many.
+    pub(crate) wild: Vec<(String, u64)>,
     /// Seconds of a step.
     pub(crate) step_s: f64,
 }

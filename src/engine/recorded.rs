@@ -62,6 +62,7 @@ pub(crate) struct Recorded {
     pub(super) influences: OfServer,
     pub(super) thresholds: Vec<FlagThresholds>,
     pub(super) left_out: Vec<Vec<(String, LeftOut)>>,
+    pub(super) abnormal: Vec<Option<String>>,
     pub(super) unused_nominal: UnusedRows,
     pub(super) truth: Vec<stream::Event>,
     pub(super) training_from: Timestamp,
@@ -139,6 +140,7 @@ impl Recorded {
                 .map(|[tau_c, tau_a]| FlagThresholds { tau_c, tau_a })
                 .collect(),
             left_out: recording.value_of_steps("not_watched")?,
+            abnormal: recording.maybe_of_steps("abnormal_calibration")?.unwrap_or_default(),
             unused_nominal: recording.value_of_steps("unused_nominal_rows")?,
             truth: recording.value(Server, "truth")?,
             training_from: training_from

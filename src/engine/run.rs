@@ -188,6 +188,8 @@ pub(crate) struct Run {
     states: Vec<usize>,
     /// Sensors that are not watched, client by client.
     left_out: Vec<Vec<(String, LeftOut)>>,
+    /// What is to be said about the calibration of clients that looks abnormal in places.
+    abnormal: Vec<Option<String>>,
     /// What clients had given away at the end, where their sites are not here but in a recording.
     site_ledgers: Option<Vec<Fact>>,
 }

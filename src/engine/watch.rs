@@ -101,6 +101,8 @@ pub(crate) struct Snapshot {
     pub(crate) unused_rows: u64,
     /// Rows of the nominal data that were not used.
     pub(crate) unused_nominal_rows: u64,
+    /// Wild values that were taken out of the nominal data.
+    pub(crate) wild_nominal_values: u64,
     pub(crate) figures: Figures,
     /// How each client's alarm stands.
     pub(crate) clients: Vec<AlarmState>,
@@ -413,6 +415,7 @@ impl Watch {
             steps: self.run.steps(),
             unused_rows: self.run.unused_rows().rows,
             unused_nominal_rows: self.run.unused_nominal().rows,
+            wild_nominal_values: self.run.unused_nominal().wild_values,
             figures: annunciator.figures(),
             clients: (0..clients).map(|m| annunciator.client_state(m)).collect(),
             thresholds: self.run.thresholds().to_vec(),

@@ -141,6 +141,9 @@ pub(crate) fn alarm_threshold(tail: &Tail, clients: usize, arl0: f64) -> f64 {
     wald_threshold(clients, arl0).max(extrapolated)
 }
 
+/// A client is insensitive when its alarm takes more steps of nothing but the strongest symbol.
+pub(crate) const MOST_ALARM_STEPS: f64 = 12.0;
+
 /// Block lengths that decimation may choose from.
 pub(crate) const DECIMATIONS: [u32; 3] = [1, 2, 5];
 

@@ -119,6 +119,7 @@ fn one_of_each() -> Vec<Fact> {
         until: Some(at(86_400)),
         randomness: None,
         suspended: Vec::new(),
+        latency_ms: None,
         ledger: None,
     };
     let unlabelled = Summary {

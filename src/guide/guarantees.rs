@@ -31,13 +31,20 @@
 //! | a site, the server or the broker is killed | nothing is lost and nothing applied twice | `kills_of_sites_server_and_broker_lose_nothing_and_apply_nothing_twice` |
 //! | the network of a site or of the server is cut | nothing is lost and nothing applied twice | `cuts_of_the_network_lose_nothing_and_apply_nothing_twice` |
 //! | a site is away while steps have a deadline | the server goes on, counts what is missing, and what comes late changes nothing | `with_a_deadline_the_server_goes_on_without_a_site_that_is_away_and_counts_what_it_missed` |
+//! | a site or the server is killed in training | the training begins anew, and comes out the same | `a_lost_round_is_repeated_and_a_server_or_site_killed_in_training_makes_all_begin_anew` |
+//! | a site with a live source is killed | it goes on with what it kept; the steps between are counted as missing | `a_live_site_that_is_killed_goes_on_with_what_it_kept_and_the_steps_between_are_missing` |
+//! | a site leaves for good | the run goes on, facts say it, and nobody else is started again | `a_site_leaves_a_running_federation_for_good_and_the_others_are_not_started_again` |
 //!
 //! # Wrong input
 //!
 //! | fault | promise | test |
 //! |---|---|---|
 //! | a wild value, once or for twenty rows | its sensor stays under watch | `one_wild_value_does_not_disable_its_sensor`, `twenty_rows_of_the_smallest_integer_do_not_disable_their_sensor` |
-//! | one wrong time stamp | it costs its own row | `a_row_stamped_2099_costs_itself_and_nothing_else`, `any_one_corrupted_stamp_loses_at_most_that_row` |
+//! | a wild value in nominal data | it is taken out and told, and its sensor is not blinded by it | `a_wild_value_in_nominal_data_does_not_blind_its_sensor_and_is_told`, `sensors_that_are_wild_in_one_nominal_row_do_not_repeat_each_other` |
+//! | a live value too large for any model | it is told as out of range | `a_live_value_beyond_every_float_of_the_model_is_told_and_not_taken_as_missing` |
+//! | rows of another period than that of the models, or than the session says | they are refused | `rows_of_another_period_than_that_of_the_models_are_refused`, `a_period_that_the_rows_contradict_is_refused` |
+//! | a range without a row that can be used | it is an error that counts its rows | `a_range_without_a_row_that_can_be_used_is_an_error_that_counts_its_rows` |
+//! | one wrong time stamp | it costs its own row | `a_row_stamped_2099_costs_itself_and_nothing_else`, `any_one_corrupted_stamp_loses_at_most_that_row`, `a_stamp_at_the_end_of_the_calendar_costs_its_row_and_nothing_else`, `one_row_of_a_long_table_with_a_wrong_time_costs_itself_and_nothing_else` |
 //! | the repeated hour at the end of summer time | its rows are used, and it is said | `the_repeated_hour_at_the_end_of_summer_time_is_followed_and_said` |
 //! | summer time of other zones, and a clock that jumps at random | every row is used or counted | `summer_time_of_every_zone_costs_no_row_of_a_minute_and_is_told_once_each_way`, `a_clock_that_jumps_at_random_makes_every_row_a_frame_or_a_counted_row` |
 //! | rows that a historian wrote twice | they are left out and counted, and the clock is not taken to have moved | `rows_that_a_historian_wrote_twice_are_left_out_and_the_clock_has_not_moved` |
@@ -47,6 +54,7 @@
 //! | a number in a session that is too large | it is refused with its bound before anything is allocated | `a_size_that_no_machine_has_is_refused_with_its_bound_before_anything_is_allocated` |
 //! | any bytes as a session, table, ledger, recording or file of keys | it is read or refused in words | `no_session_does_harm`, `no_table_does_harm`, `no_ledger_does_harm`, `no_recording_does_harm`, `no_file_of_keys_does_harm` |
 //! | any lines from a live source, any bytes from a broker | they are used, counted as unreadable, or refused in words | `no_line_of_a_live_source_does_harm`, `no_envelope_of_a_broker_does_harm` |
+//! | a tag of a live source that is silent for a while | it is waited for again once it sends | `a_silent_tag_that_sends_again_is_waited_for_again_although_others_send_before_it` |
 //! | a megabyte of letters pasted at once | Ctrl-C goes before them | `after_a_megabyte_of_letters_control_c_ends_the_program_before_all_of_them_are_answered` |
 //! | a paste or a sequence that is never finished | Ctrl-C is seen within it | `control_c_within_a_paste_that_is_never_closed_ends_the_program_at_once` |
 //! | keys typed while the program ends or is suspended | the shell gets them | `what_is_typed_after_the_reader_was_stopped_is_left_for_the_shell`, `a_shell_gets_the_terminal_and_gives_it_back` |
@@ -67,6 +75,7 @@
 //! | an interrupt | partial files are removed and what remains is said | `an_interrupted_make_leaves_no_partial_file_and_says_what_remains` |
 //! | a full or unwritable cache | the run goes on without it, and says so | `a_full_cache_is_done_without_and_nothing_is_left_behind`, `a_cache_in_an_impossible_place_is_done_without` |
 //! | a flipped bit in a file of models | it is noticed and the models are made again | `a_flipped_bit_in_kept_models_is_said_and_they_are_made_again` |
+//! | a damaged history of a live source | it is not learned from, and not forgotten in silence | `a_damaged_history_of_a_live_source_is_not_learned_from_and_not_forgotten_in_silence` |
 //! | a file of models that is cut, spliced, of another version or damaged in any other way | it is not used | `no_damaged_file_of_models_is_used_and_one_with_a_fitting_checksum_does_no_harm` |
 //!
 //! # A ledger that somebody changed
@@ -75,6 +84,7 @@
 //! |---|---|---|
 //! | a changed, dropped or added line | it is noticed | `any_flipped_bit_of_a_signed_ledger_is_noticed`, `any_dropped_line_is_noticed` |
 //! | hashes computed anew | the signature does not fit without the key | `hashes_computed_anew_without_the_key_do_not_pass` |
+//! | a ledger that was emptied | the new one does not begin in silence | `a_ledger_that_was_emptied_does_not_begin_anew_in_silence` |
 //! | the last run cut off | whoever kept the head that was printed notices; nobody else can | `a_dropped_last_run_is_noticed_with_the_head_that_was_printed` |
 //!
 //! Somebody who has the key can write any ledger. Keep it as you keep a signature stamp.

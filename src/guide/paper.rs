@@ -34,19 +34,22 @@
 //! | paper | command | at our settings | at the paper's |
 //! |---|---|---|---|
 //! | Table 1 | `headwater run SESSION --mode paper` | – | the test above |
-//! | Table 2, Fig. 2 | `headwater study detection`, `correlation` | family A2 | `headwater study deviations`, row "all settings of the federation" |
-//! | Fig. 3 | `headwater study privacy` | noise on states and on gradients | the same: only σ is varied |
-//! | Fig. 4 | `headwater study privacy` | – | p_c and p_a from 0.55 to 1, Z_a's run lengths, precision and recall inside anomalies |
-//! | Table 3 | `headwater study scalability` | 2 to 1024 clients | the first four lines |
-//! | Fig. 5 | `headwater study threshold` | – | τ_a from the 75th to the 97.5th percentile |
+//! | Table 2 | `headwater study detection` | seven families, A2 is the paper's plant | family A2-paper |
+//! | Fig. 2 | `headwater study correlation` | family A2 | family A2-paper |
+//! | Fig. 3 | `headwater study privacy` | A2: noise on states and on gradients | the same on A2-paper |
+//! | Fig. 4 | `headwater study privacy` | A2: p_c and p_a from 0.55 to 1, Z_a's run lengths, precision and recall inside anomalies | the same on A2-paper |
+//! | Table 3 | `headwater study scalability` | 2 to 1024 clients | 2 to 16 clients, lines "paper's" |
+//! | Fig. 5 | `headwater study threshold` | A2: τ_a from the 75th to the 97.5th percentile | the same on A2-paper |
 //! | Table 4 | `headwater study plant`; with data `headwater study hai --data CLONE` | `plant-attack-day`, `hai-23.05-aug-12` | `plant-paper`, `hai-23.05-aug-12-paper` |
 //! | Fig. 6, 7 | `headwater study correlation`, `residuals` | families A2, A4, plant | family plant-paper |
 //! | Theorems 6.10, 6.13, Lemma 6.5, 7.1 | `headwater study convergence` | families A2, A4, plant | family plant-paper |
 //! | the causal network | `headwater study graph` | seven families | – |
 //!
-//! `headwater study all` runs all of them. Sessions named `-paper` have the settings of the paper's
+//! `headwater study all` runs all of them and ends with an overview: a line for every table and figure with
+//! the paper's value, ours at the paper's settings and ours at our settings. `headwater study overview`
+//! prints that alone, from results that are kept. Sessions named `-paper` have the settings of the paper's
 //! appendix: the first 10,000 steps of one second, no decimation, φ of width 1, one pass of Algorithm 1
-//! with a constant step size. `--data` may be the root of a clone of the HAI repository: the folder of the
+//! with a constant step size; A2-paper is the plant of the session `twin` with such a federation. `--data` may be the root of a clone of the HAI repository: the folder of the
 //! release is found in it. `headwater check SESSION --data CLONE` says how many events the replay range
 //! holds: 8 for 12 August, 38 for `hai-23.05-test2`.
 //!

@@ -44,8 +44,6 @@ const APPLICATION: &str = "urn:headwater:plant:server";
 const PAGE: usize = 2000;
 /// Values of a tag that are kept while nobody fetches them.
 const QUEUE: usize = 1000;
-/// How long the server stays after the last row, so that it is fetched.
-const LAST_ROWS: Duration = Duration::from_secs(5);
 const NAP: Duration = Duration::from_millis(50);
 
 /// The plant as far as it has come.
@@ -392,14 +390,17 @@ impl Sink for Server<'_> {
         Ok(())
     }
 
-    /// Stays until the last rows were fetched.
+    /// Stays until it is ended: a reader that was away finds the day in the history.
     fn end(&mut self) -> Result<(), MakeError> {
-        let mut waited = Duration::ZERO;
-        while waited < LAST_ROWS && !is_wanted(self.stop) {
-            thread::sleep(NAP);
-            waited += NAP;
-        }
         let Some(running) = self.running.take() else { return Ok(()) };
+        if !is_wanted(self.stop) {
+            let words = "headwater: the day is over; its history can be read until ctrl-c\n";
+            // A closed stderr leaves nobody to tell.
+            let _ = io::stderr().write_all(words.as_bytes());
+        }
+        while !is_wanted(self.stop) && !running.thread.is_finished() {
+            thread::sleep(NAP);
+        }
         running.handle.cancel();
         match running.thread.join() {
             Ok(ended) => ended.map_err(MakeError::Broker),

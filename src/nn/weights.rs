@@ -280,4 +280,9 @@ impl ProprietaryWeights {
             Self::Linear(_) => None,
         }
     }
+
+    /// Whether what a disturbance leaves in its memory need not fade: so it is with the residual form.
+    pub(crate) fn has_lasting_memory(&self) -> bool {
+        matches!(self, Self::Filter(filter) if filter.loadings.is_some())
+    }
 }

@@ -47,7 +47,7 @@ fn protected(settings: &PrivacySettings, mode: Mode) -> Vec<String> {
             Alphabet::OneBit => "one bit: whether the step was unusual",
         },
         Mode::Paper => {
-            "two flags: whether its own model is surprised, and whether the model that heard from the \
+            "two flags: whether its own model is surprised, and whether the model that knows the \
              others is"
         }
     };
@@ -77,7 +77,7 @@ fn protected(settings: &PrivacySettings, mode: Mode) -> Vec<String> {
 fn how_long(settings: &PrivacySettings, remembers: Option<(&str, &FilterMemory)>) -> Vec<String> {
     let mut said = vec![
         format!(
-            "ε says how far what is heard can shift the odds between two values that a sample may have \
+            "ε says how far what is sent can shift the odds between two values that a sample may have \
              had: by a factor of e^ε at most, but for a chance of δ = {:e}. ε 0.1 hides well, ε 1 \
              fairly (2.7 to 1), ε 10 hardly (22 000 to 1); \"unprotected\" is sent without noise.",
             settings.delta
@@ -113,7 +113,7 @@ fn remembered(settings: &PrivacySettings, remembers: Option<(&str, &FilterMemory
     if memory.is_endless() {
         return format!(
             "The models of {client} were not seen to forget a sample of its nominal data: one sample is \
-             taken to move all that is said after it, and costs as much."
+             taken to change everything that is sent after it, and costs as much."
         );
     }
     let steps = match memory.later_steps() {
@@ -126,7 +126,7 @@ fn remembered(settings: &PrivacySettings, remembers: Option<(&str, &FilterMemory
         Known::Assumed => "a usual value: its nominal data is too short to measure it",
     };
     format!(
-        "The models of {client} remember: a sample can turn what is said up to {steps} later, and all \
+        "The models of {client} remember: a sample can change what is sent up to {steps} later, and all \
          of it is counted. After a step at most {:.2} of its effect is left ({known}).",
         memory.contraction()
     )
@@ -137,7 +137,7 @@ fn not_protected(session: &Session, mode: Mode) -> Vec<String> {
     let mut said = Vec::new();
     if settings.epsilon_flag.is_none() {
         said.push(format!(
-            "{} are sent unprotected: whoever listens knows at every step how usual it was.",
+            "{} are sent unprotected: anyone who listens knows at every step how usual it was.",
             if mode == Mode::Paper { "Flags" } else { "Symbols" }
         ));
     }
@@ -159,22 +159,21 @@ fn not_protected(session: &Session, mode: Mode) -> Vec<String> {
     }
     if Provenance::of(session) == Provenance::Seeded {
         said.push(
-            "Seeded: not private. Noise is drawn from a seed, and whoever knows it can take the noise \
-             away again."
+            "Seeded: not private. Noise is drawn from a seed, and anyone who knows it can remove the \
+             noise."
                 .to_owned(),
         );
     }
     said.push(
-        "That a client exists, when it sends and how often is seen by everybody who listens."
-            .to_owned(),
+        "Anyone who listens sees that a client exists, when it sends and how often.".to_owned(),
     );
     if mode == Mode::Evidence {
         said.extend(evidence_tells(session));
     }
     said.push(if settings.tells_faults() {
-        "That its sensors are at fault a client tells unprotected.".to_owned()
+        "A client reports faults of its sensors unprotected.".to_owned()
     } else {
-        "That its sensors are at fault is known to the client alone.".to_owned()
+        "Faults of its sensors are known to the client alone.".to_owned()
     });
     said.push(
         "What is usual for a client's states, their mean and spread, is taken to be known."
@@ -182,7 +181,7 @@ fn not_protected(session: &Session, mode: Mode) -> Vec<String> {
     );
     if session.sampling.decimate == Decimation::Auto {
         said.push(
-            "How many samples make a step is chosen by everybody's calibration, and known to all."
+            "How many samples make a step is chosen by the calibration of all clients, and known to all."
                 .to_owned(),
         );
     }
@@ -198,19 +197,21 @@ fn evidence_tells(session: &Session) -> Vec<String> {
     };
     let enrolment = match (settings.epsilon_flag, settings.budget) {
         (None, _) => {
-            "Before its first symbol a client tells, unprotected, how often each of them occurred in \
+            "Before its first symbol a client sends, unprotected, how often each of them occurred in \
              its calibration and how bursty they were."
         }
         (Some(_), None) => {
-            "Before its first symbol a client tells how bursty they were in its calibration: every step \
-             of it is rehearsed, and paid for like a symbol."
+            "Before its first symbol a client sends how bursty they were in its calibration: every step \
+             of it costs as much as a symbol."
         }
-        (Some(_), Some(_)) => "Of its calibration a client tells nothing: a budget would not last.",
+        (Some(_), Some(_)) => {
+            "A client sends nothing about its calibration: a budget would not last."
+        }
     };
     let mut said = vec![
         enrolment.to_owned(),
         format!(
-            "A sensor that has gone flat is told {told} for as long as it is; one sample can end that, \
+            "A flat sensor is reported {told} for as long as it stays flat; one sample can end that, \
              and this is not counted."
         ),
     ];
@@ -244,13 +245,13 @@ fn answers(epsilon: f64, alphabet: Alphabet, mode: Mode) -> String {
     if truth > NEARLY_SURE {
         let one_in = 1.0 / (1.0 - truth).max(1e-9);
         return format!(
-            "Each {what} is true but for one in {one_in:.0} (ε {epsilon}): whoever reads one can be \
-             all but sure of it."
+            "Each {what} is true but for one in {one_in:.0} (ε {epsilon}): a reader can be \
+             nearly sure of it."
         );
     }
     format!(
-        "Each {what} is true with a chance of {:.0} %, and otherwise {others} (ε {epsilon}): nobody can \
-         be sure of any single one.",
+        "Each {what} is true with a chance of {:.0} %, and otherwise {others} (ε {epsilon}): no reader can \
+         be sure of a single one.",
         100.0 * truth
     )
 }
@@ -262,7 +263,7 @@ fn saving(settings: &PrivacySettings) -> Option<String> {
     match settings.send {
         SendPolicy::EveryStep => None,
         SendPolicy::Window(steps) => Some(format!(
-            "Only the strongest of {steps} steps is told, so a step is told of once at most."
+            "Only the strongest of {steps} steps is sent, so a step is sent once at most."
         )),
         SendPolicy::WhileRaised => {
             let SparseVectorParams { epsilon, burst, .. } = SparseVectorParams::of(settings, 1.0);
@@ -365,7 +366,7 @@ mod tests {
         assert!(graded.contains("five grades") && graded.contains("65 %"), "{graded}");
         let bit = all("epsilon_flag: 2, symbol: OneBit", Mode::Evidence);
         assert!(bit.contains("one bit: whether the step was unusual"), "{bit}");
-        assert!(bit.contains("88 %") && bit.contains("told as unusual"), "{bit}");
+        assert!(bit.contains("88 %") && bit.contains("reported as unusual"), "{bit}");
         assert!(!bit.contains("grade"), "{bit}");
     }
 
@@ -390,10 +391,10 @@ mod tests {
         let open = all("", Mode::Evidence);
         assert!(open.contains("how often each of them occurred") && !open.contains("as a root"));
         let protected = all("epsilon_flag: 2", Mode::Evidence);
-        assert!(protected.contains("paid for like a symbol"), "{protected}");
+        assert!(protected.contains("costs as much as a symbol"), "{protected}");
         assert!(!protected.contains("how often each of them"), "{protected}");
         let limited = all("epsilon_flag: 2, budget: (epsilon: 50)", Mode::Evidence);
-        assert!(limited.contains("Of its calibration a client tells nothing"), "{limited}");
+        assert!(limited.contains("sends nothing about its calibration"), "{limited}");
         assert!(all("reveal_sensor: true", Mode::Evidence).contains("which of its sensors"));
         assert!(!all("reveal_sensor: true", Mode::Paper).contains("which of its sensors"));
     }

@@ -190,6 +190,14 @@ impl Recording {
         if of_site.is_some() { Ok(of_site) } else { self.about(AboutTable::Server, key) }
     }
 
+    /// The same as a value of its own type, where only some recordings have it.
+    pub(crate) fn maybe_of_steps<T: for<'a> Deserialize<'a>>(
+        &self,
+        key: &str,
+    ) -> Result<Option<T>, RecordError> {
+        self.of_steps(key)?.map(|text| self.parse(key, &text)).transpose()
+    }
+
     /// The same, which every recording has, as a value of its own type.
     pub(crate) fn value_of_steps<T: for<'a> Deserialize<'a>>(
         &self,

@@ -133,6 +133,8 @@ pub(crate) struct Account {
     /// How long it was gone when it came back last.
     pub(crate) away: Option<Duration>,
     gone: Option<Instant>,
+    /// It has left: nobody waits for it.
+    pub(crate) left: bool,
 }
 
 /// What is shown of a federation while it runs.
@@ -166,6 +168,7 @@ impl Account {
             missed: BTreeSet::new(),
             away: None,
             gone: None,
+            left: false,
         }
     }
 
@@ -220,6 +223,11 @@ impl Account {
     /// Whether steps were closed without it that it has not delivered since.
     pub(crate) fn is_behind(&self) -> bool {
         !self.missed.is_empty()
+    }
+
+    /// Steps that were closed without it and that it has not delivered since.
+    pub(crate) fn lag(&self) -> usize {
+        self.missed.len()
     }
 
     /// A step came that is closed already: late the first time, a duplicate after that.

@@ -4,6 +4,8 @@
 //! It must not know what is decided from a step.
 
 mod heard;
+pub(super) mod leaving;
+mod live;
 
 use std::collections::{HashMap, VecDeque};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -12,6 +14,7 @@ use std::time::{Duration, Instant};
 
 use jiff::Timestamp;
 
+pub(super) use self::live::Grid;
 use super::account::{Account, Board, Standing};
 use super::certs::SERVER;
 use super::envelope::{Down, Holds, Mark, Step, Topics, Up, nanosecond, open_up, seal, stamp};
@@ -34,8 +37,14 @@ pub(super) struct Desk {
     delays: Vec<Option<i64>>,
     /// How long a step stays open for sites that have not sent it; for ever when absent.
     deadline: Option<Duration>,
+    /// The time grid, where sources are live.
+    pub(super) grid: Option<Grid>,
     /// Sites that have left: after the enrolment nobody waits for them.
     pub(super) left: Vec<bool>,
+    /// Those of them that said so themselves: they may come back.
+    pub(super) gone: Vec<bool>,
+    /// What facts are to say of sites.
+    pub(super) notes: Vec<(usize, String)>,
     /// The step that is waited for; 0 is the enrolment.
     pub(super) next: u64,
     /// What came for it, by client.
@@ -112,7 +121,10 @@ impl Desk {
             agreement,
             delays: vec![None; clients],
             deadline,
+            grid: None,
             left: vec![false; clients],
+            gone: vec![false; clients],
+            notes: Vec::new(),
             next: 0,
             came: vec![None; clients],
             ended: vec![None; clients],
@@ -139,6 +151,9 @@ impl Desk {
     fn post(&mut self) {
         if self.posted.elapsed() >= GLANCE {
             self.posted = Instant::now();
+            for (account, left) in self.accounts.iter_mut().zip(&self.left) {
+                account.left = *left;
+            }
             let now = Board { step: self.next, accounts: self.accounts.clone() };
             *self.board.lock().unwrap_or_else(PoisonError::into_inner) = now;
         }
@@ -175,7 +190,8 @@ impl Desk {
         }
         let hurry = self.deadline.is_some() || self.accounts[client].is_behind();
         let orders = self.before[client].clone();
-        self.tell(client, &Down::Next { step: self.next, orders, hurry });
+        let first = self.grid.as_ref().and_then(|grid| grid.first);
+        self.tell(client, &Down::Next { step: self.next, orders, hurry, first });
     }
 
     /// Whether nobody waits for this site. It cannot be left out of the enrolment.
@@ -215,6 +231,39 @@ impl Desk {
             return None;
         }
         self.clients().for_each(|client| self.ask(client));
+        if self.grid.is_some() {
+            self.wait_for_live_step();
+        } else {
+            self.wait_for_all();
+        }
+        if self.failed.is_some() {
+            return None;
+        }
+        let step = if self.grid.is_some() { self.on_grid()? } else { self.agreed()? };
+        if let Some(journal) = &self.journal {
+            let heard = self.came.iter().map(|came| Some(came.as_ref()?.0.clone())).collect();
+            if let Err(why) = journal.keep(self.next, &heard) {
+                self.failed = Some(why.into());
+                return None;
+            }
+        }
+        self.count_misses();
+        for client in self.clients() {
+            match self.came[client].take() {
+                Some((_, messages)) => {
+                    self.arrived.extend(messages);
+                    self.before[client].clear();
+                }
+                None if self.grid.is_none() => self.accounts[client].miss(self.next),
+                None => {}
+            }
+        }
+        self.next += 1;
+        Some(step)
+    }
+
+    /// Waits until every site has sent the step, or its deadline has passed.
+    fn wait_for_all(&mut self) {
         let asked = Instant::now();
         // Nobody can be left out of the enrolment.
         let deadline = self.deadline.filter(|_| self.next > 0);
@@ -235,28 +284,6 @@ impl Desk {
                 }
             }
         });
-        if self.failed.is_some() {
-            return None;
-        }
-        let step = self.agreed()?;
-        if let Some(journal) = &self.journal {
-            let heard = self.came.iter().map(|came| Some(came.as_ref()?.0.clone())).collect();
-            if let Err(why) = journal.keep(self.next, &heard) {
-                self.failed = Some(why.into());
-                return None;
-            }
-        }
-        for client in self.clients() {
-            match self.came[client].take() {
-                Some((_, messages)) => {
-                    self.arrived.extend(messages);
-                    self.before[client].clear();
-                }
-                None => self.accounts[client].miss(self.next),
-            }
-        }
-        self.next += 1;
-        Some(step)
     }
 
     /// Listens to the broker while `waiting`; asks again by `remind` when nothing has come for a while.
@@ -343,6 +370,8 @@ impl Desk {
                 if agreement != self.agreement {
                     self.accounts[client].counts.foreign += 1;
                     self.refuse(client);
+                } else if self.gone[client] {
+                    self.takes_back(client);
                 } else if self.inquires {
                     let hello = Up::Hello { agreement, spent, waits, models };
                     self.replies.push_back((client, hello));
@@ -360,6 +389,9 @@ impl Desk {
                 self.accounts[client].counts.duplicates += 1;
             }
             _ if self.inquires => self.accounts[client].counts.duplicates += 1,
+            Up::Step(step) if !self.is_in_time(&step) => {
+                self.accounts[client].counts.malformed += 1;
+            }
             Up::Step(step) if step.number == self.next && self.came[client].is_none() => {
                 if let Some(messages) = self.read(client, Some(step.number), &step.messages) {
                     self.came[client] = Some((step, messages));
@@ -367,6 +399,7 @@ impl Desk {
             }
             Up::Step(step) if step.number <= self.next => {
                 self.accounts[client].comes_after_the_end(step.number);
+                self.is_near(client, step.number);
             }
             // Nobody asked for it yet.
             Up::Step(_) => self.accounts[client].counts.malformed += 1,
@@ -380,6 +413,8 @@ impl Desk {
                     self.arrived.extend(read);
                 }
             }
+            Up::Leave => self.lets_go(client),
+            Up::Nothing { step } => self.has_nothing(client, step),
             Up::End { steps } => {
                 if steps.checked_add(1) == Some(self.next) {
                     self.ended[client] = Some(steps);

@@ -15,7 +15,7 @@ use crate::base::digest::sha256;
 use crate::stream::Continuity;
 
 /// The version of topics and envelopes.
-const VERSION: u8 = 3;
+const VERSION: u8 = 4;
 /// The version of topics: it changes when older programs could misread what they hear.
 const TOPICS: u8 = 1;
 /// A longer envelope is refused before it is read.
@@ -113,6 +113,10 @@ pub(crate) enum Up {
     Answer { step: u64, messages: Vec<Vec<u8>> },
     /// The data of the site ended after so many steps.
     End { steps: u64 },
+    /// The site was there, and its source had no row for this step.
+    Nothing { step: u64 },
+    /// The site leaves for good: nobody is to wait for it.
+    Leave,
 }
 
 /// Which models a site has.
@@ -247,6 +251,8 @@ pub(crate) enum Down {
         orders: Vec<Vec<u8>>,
         /// Steps are closed at a deadline: a site that is behind takes all steps up to this one.
         hurry: bool,
+        /// The time of step 1 where sources are live, in nanoseconds since 1970.
+        first: Option<i64>,
     },
     /// A question about this step, to be answered before the step is closed.
     Question { step: u64, order: Vec<u8> },
@@ -339,6 +345,8 @@ pub(crate) fn open_up(bytes: &[u8]) -> Result<(Mark, Up), EnvelopeError> {
         | Up::Lesson(_)
         | Up::Step(_)
         | Up::Answer { .. }
+        | Up::Nothing { .. }
+        | Up::Leave
         | Up::End { .. } => Ok((mark, up)),
     }
 }

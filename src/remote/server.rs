@@ -9,10 +9,13 @@ use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
+use jiff::Timestamp;
+
 use super::RemoteError;
 use super::account::{Account, Board};
 use super::certs::SERVER;
-use super::desk::{Desk, Opening};
+use super::desk::leaving::WITHOUT;
+use super::desk::{Desk, Grid, Opening};
 use super::envelope::Topics;
 use super::journal::Journal;
 use super::link::{Broker, Link};
@@ -20,7 +23,8 @@ use super::training;
 use crate::engine::kept_run::ServerRecording;
 use crate::engine::prepare::apart::ServerModels;
 use crate::engine::run::{Run, RunOptions};
-use crate::session::{Mark, Mode, Session};
+use crate::fact::Fact;
+use crate::session::{LiveSource, Mark, Mode, Session};
 use crate::stream::resolution::Grids;
 use crate::stream::{ClientColumns, Event, Frame, Label, Layout, Part, Place, Stream, StreamError};
 use crate::wire::{Message, Order, Outgoing, ToSite, Wire, WireError};
@@ -76,14 +80,25 @@ impl Served {
             topics,
             names: names.to_vec(),
             agreement: super::agreement(session, *mode)?,
-            deadline: *deadline,
+            deadline: deadline.or_else(|| session.live().map(usual_deadline)),
             interrupt: Arc::clone(interrupt),
             board: Arc::clone(board),
             say,
         });
         desk.left = names.iter().map(|name| without.contains(name)).collect();
-        let models = training::agree(&mut desk, session, names, models.clone())?;
         let agreement = super::agreement(session, *mode)?;
+        if !anew {
+            for client in Journal::who_is_gone(journal, &agreement)? {
+                if let (Some(left), Some(gone)) =
+                    (desk.left.get_mut(client), desk.gone.get_mut(client))
+                {
+                    (*left, *gone) = (true, true);
+                }
+            }
+        }
+        let models = training::agree(&mut desk, session, names, models.clone())?;
+        let layout = layout(session, names, &models)?;
+        desk.grid = session.live().map(|_| Grid::new(layout.period_s, names.len()));
         let journal = Journal::open(journal, &agreement, models.id, *anew)?;
         match journal.steps()?.saturating_sub(1) {
             0 => {}
@@ -95,14 +110,10 @@ impl Served {
                  the session"
             )));
         }
-        for name in *without {
-            desk.say(&format!(
-                "{name} has left: its own faults are not seen, and it is no root and explains nobody; \
-                 the others keep their models and their calibration"
-            ));
+        for client in (0..names.len()).filter(|client| desk.left[*client]).collect::<Vec<_>>() {
+            desk.tell_all(client, WITHOUT);
         }
         desk.journal = Some(journal);
-        let layout = layout(session, names, &models)?;
         let prepared = &models.prepared;
         let desk = Arc::new(Mutex::new(desk));
         let mut recording = ServerRecording::open(session, options.record);
@@ -117,6 +128,17 @@ impl Served {
         let run = opened?;
         recording.describe(session, *mode, &run, prepared);
         Ok(Self { run, recording, desk })
+    }
+
+    /// Takes the next step, as [`Run::step`] does, with what is to be said of sites.
+    pub(crate) fn step(&mut self, facts: &mut Vec<Fact>) -> Result<Option<Timestamp>, RemoteError> {
+        let time = self.run.step(facts)?;
+        let notes = std::mem::take(&mut lock(&self.desk).notes);
+        for (client, what) in notes {
+            let name = lock(&self.desk).accounts[client].name.clone();
+            facts.extend(self.run.note(&format!("{name} {what}")));
+        }
+        Ok(time)
     }
 
     /// Why the run ended before its time, where it did.
@@ -151,7 +173,8 @@ fn layout(
     models: &ServerModels,
 ) -> Result<Layout, RemoteError> {
     let opened = Grids::of(session).and_then(|grids| grids.open(session, Part::Replay));
-    let mut layout = match (opened, models.period_s) {
+    let of_grid = session.live().map(|live| live.grid_s * f64::from(models.prepared.every));
+    let mut layout = match (opened, models.period_s.or(of_grid)) {
         (Ok(stream), _) => {
             let mut layout = stream.layout().clone();
             layout.period_s *= f64::from(models.prepared.every);
@@ -172,6 +195,13 @@ fn layout(
         layout.period_s = period_s;
     }
     Ok(layout)
+}
+
+/// How long a live step stays open where nobody says: rows wait for their values, and so much longer may
+/// one site need than another.
+fn usual_deadline(live: &LiveSource) -> Duration {
+    let lateness = Duration::try_from_secs_f64(live.lateness_s).unwrap_or_default();
+    lateness.saturating_add(Duration::from_secs(3))
 }
 
 /// The carrier as the server has it.

@@ -1,29 +1,40 @@
 //! One client at work in a process of its own: its rows, its models, its ledger, its outbox.
 
+mod board;
+mod live;
+mod worker;
+
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use jiff::Timestamp;
 
+pub(crate) use self::board::{SharedBoard, SiteBoard};
+use self::live::Source;
+use self::worker::Worker;
 use super::account::SpentSoFar;
-use super::envelope::{
-    Down, Holds, Mark, Step, Topics, Up, nanosecond, open_down, pack, seal, stamp, unpack,
-};
+use super::envelope::{Down, Holds, Mark, Topics, Up, nanosecond, open_down, seal, stamp};
 use super::link::{Broker, Incoming, Link};
 use super::outbox::Outbox;
 use super::trainee::{Reply, Trainee};
 use super::{ASK_AGAIN, GLANCE, RemoteError};
+use crate::engine::live::{GatherFrom, STOPPED, connect};
 use crate::engine::prepare::apart::{SiteModels, own};
-use crate::engine::run::follows;
 use crate::privacy::{Ledger, Provenance, Trained};
 use crate::session::{Mode, Session};
-use crate::site::{Sent, Site, SiteOptions};
 use crate::stream::decimate::Decimated;
+use crate::stream::live::status::Status;
 use crate::stream::resolution::Grids;
-use crate::stream::{Frame, Part, Stream};
-use crate::wire::{Tick, ToSite};
+use crate::stream::{Part, Stream};
+
+/// How often a live source is looked at.
+const LOOK: Duration = Duration::from_millis(10);
+/// How long a server has to answer a site that leaves.
+const ANSWER: Duration = Duration::from_secs(30);
+/// How often it is said how far the learning is.
+const TELL: Duration = Duration::from_secs(10);
 
 /// What a site needs to begin.
 pub(crate) struct Options<'a> {
@@ -37,6 +48,8 @@ pub(crate) struct Options<'a> {
     pub(crate) broker: &'a Broker,
     pub(crate) outbox: &'a Path,
     pub(crate) interrupt: Arc<AtomicBool>,
+    /// Where a screen of this site reads how it stands.
+    pub(crate) board: SharedBoard,
 }
 
 /// How a site ended.
@@ -49,6 +62,8 @@ pub(crate) struct Ended {
     /// Steps that were found in the outbox at the start.
     pub(crate) found: u64,
     pub(crate) last: Timestamp,
+    /// What came from a live source and what was left out, in words.
+    pub(crate) source: Option<String>,
 }
 
 /// Takes part until the data ends, the server stops, or it is interrupted. `say` gets words about the
@@ -57,16 +72,13 @@ pub(crate) fn run(
     options: &Options<'_>,
     say: &mut (dyn FnMut(&str) + Send),
 ) -> Result<Ended, RemoteError> {
-    let Options { session, mode, client, place, broker, interrupt, .. } = options;
+    let Options { session, mode, client, place, interrupt, .. } = options;
     super::check(session, *mode)?;
     let agreement = super::agreement(session, *mode)?;
     let outbox = Outbox::open(options.outbox, &agreement)?;
-    let topics = Topics::of(&session.name);
-    let (up, down) = (topics.up(client), topics.down(client));
-    let id = format!("headwater-{}-{client}-{}", session.name, std::process::id());
-    let link = Link::open(broker, client, &id, vec![down.clone()], topics.state(client))?;
-    let mark = Mark::first(&agreement, client, outbox.start());
-    let mut sender = Sender { link, up, mark, delay: None };
+    let source = source(options, say)?;
+    let mut sender = Sender::open(options, &agreement, outbox.start())?;
+    let down = sender.down.clone();
     let before = trained_before(&outbox, &options.models)?;
     let mut site = Partner {
         agreement,
@@ -75,6 +87,7 @@ pub(crate) fn run(
         worker: None,
         used: None,
         outbox: Some(outbox),
+        source,
     };
     let (mut heard, mut told) = (Instant::now(), Instant::now());
     let (mut sent, mut sent_again) = (None, 0);
@@ -87,7 +100,17 @@ pub(crate) fn run(
             sender.send(&seal(&site.hello(waits))?)?;
             told = Instant::now();
         }
-        let payload = match sender.link.next(GLANCE)? {
+        let mut wait = GLANCE;
+        if let Some(worker) = site.worker.as_mut().filter(|worker| worker.live.is_some()) {
+            let envelopes = worker.poll()?;
+            envelopes.iter().try_for_each(|envelope| sender.send(envelope))?;
+            if !envelopes.is_empty() {
+                let source = site.source.as_ref().filter(|_| options.board.is_some());
+                board::post(&options.board, worker, source.map(Source::words));
+            }
+            wait = LOOK;
+        }
+        let payload = match sender.link.next(wait)? {
             Some(Incoming::Connected) => {
                 say("connected to the broker");
                 sender.send(&seal(&site.hello(true))?)?;
@@ -101,7 +124,15 @@ pub(crate) fn run(
         let Ok((mark, word)) = open_down(&payload) else { continue };
         sender.delay = Some(nanosecond(Timestamp::now()).saturating_sub(mark.nanosecond));
         match (word, &mut site.worker) {
-            (Down::Next { step, orders, hurry }, Some(worker)) => {
+            (Down::Next { step, orders, first, .. }, Some(worker)) if worker.live.is_some() => {
+                for envelope in worker.asked(step, &orders, first)? {
+                    sent_again += u64::from(sent >= Some(step));
+                    sender.send(&envelope)?;
+                    board::post(&options.board, worker, None);
+                }
+                sent = sent.max(Some(step));
+            }
+            (Down::Next { step, orders, hurry, .. }, Some(worker)) => {
                 // A site that is behind takes every step up to the one that is asked for.
                 let from = if hurry { worker.after().min(step) } else { step };
                 for each in from..=step {
@@ -110,6 +141,7 @@ pub(crate) fn run(
                     sent_again += u64::from(sent >= Some(each));
                     sent = sent.max(Some(each));
                     sender.send(&envelope)?;
+                    board::post(&options.board, worker, None);
                 }
             }
             (Down::Question { step, order }, Some(worker)) => {
@@ -137,10 +169,78 @@ pub(crate) fn run(
     };
     sender.link.leave();
     ended?;
-    match site.worker {
-        Some(worker) => worker.end(sent_again),
-        None => Ok(Ended { ledger: None, steps: 0, sent_again, found: 0, last: Timestamp::now() }),
-    }
+    let words = site.source.as_ref().map(Source::words);
+    let ended = match site.worker {
+        Some(worker) => worker.end(sent_again)?,
+        None => {
+            let last = Timestamp::now();
+            Ended { ledger: None, steps: 0, sent_again, found: 0, last, source: None }
+        }
+    };
+    Ok(Ended { source: words, ..ended })
+}
+
+/// Tells the server that this site leaves for good, and waits until it has understood. The outbox stays: a
+/// site that comes back after all goes on with it.
+pub(crate) fn leave(options: &Options<'_>) -> Result<(), RemoteError> {
+    let Options { session, mode, interrupt, .. } = options;
+    let agreement = super::agreement(session, *mode)?;
+    let outbox = Outbox::open(options.outbox, &agreement)?;
+    let mut sender = Sender::open(options, &agreement, outbox.start())?;
+    let down = sender.down.clone();
+    let (begin, mut told) = (Instant::now(), None::<Instant>);
+    let answered = loop {
+        if interrupt.load(Ordering::Relaxed) {
+            break Err(RemoteError::Interrupted);
+        }
+        if begin.elapsed() >= ANSWER {
+            let why = "the server does not answer: nobody can leave a run that has not begun";
+            break Err(RemoteError::Refused(why.to_owned()));
+        }
+        if told.is_some_and(|told| told.elapsed() >= ASK_AGAIN) {
+            sender.send(&seal(&Up::Leave)?)?;
+            told = Some(Instant::now());
+        }
+        match sender.link.next(GLANCE)? {
+            Some(Incoming::Connected) => {
+                sender.send(&seal(&Up::Leave)?)?;
+                told = Some(Instant::now());
+            }
+            Some(Incoming::Message { topic, payload }) if topic == down => {
+                match open_down(&payload) {
+                    Ok((_, Down::Stop)) => break Ok(()),
+                    Ok((_, Down::Refused { why })) => break Err(RemoteError::Refused(why)),
+                    Ok(_) | Err(_) => {}
+                }
+            }
+            Some(Incoming::Message { .. } | Incoming::Dropped { .. }) | None => {}
+        }
+    };
+    sender.link.leave();
+    answered
+}
+
+/// The live source of the site, where it has one, as it stands before the first row that is watched.
+fn source(
+    options: &Options<'_>,
+    say: &mut (dyn FnMut(&str) + Send),
+) -> Result<Option<Source>, RemoteError> {
+    let own = own(options.session, options.client);
+    let Some(live) = own.live() else { return Ok(None) };
+    let mut told: Option<Instant> = None;
+    let mut tell = |doing: String, _, _: &Status| {
+        if options.interrupt.load(Ordering::Relaxed) {
+            return Err(STOPPED.into());
+        }
+        if told.is_none_or(|told| told.elapsed() >= TELL) {
+            told = Some(Instant::now());
+            say(&doing);
+        }
+        Ok(())
+    };
+    let stream = connect(&own, live, GatherFrom::TenMinutes, &mut tell);
+    let stream = stream.map_err(|why| RemoteError::Source(why.to_string()))?;
+    Ok(Some(Source::new(stream)))
 }
 
 /// What trainings before this start have released: those that made models, and those that were broken off.
@@ -167,6 +267,8 @@ struct Partner<'a> {
     used: Option<u64>,
     /// Until it works.
     outbox: Option<Outbox>,
+    /// Its live source.
+    source: Option<Source>,
 }
 
 impl Partner<'_> {
@@ -191,7 +293,14 @@ impl Partner<'_> {
             return Err(RemoteError::OtherModels);
         }
         outbox.keep_models(id)?;
-        let mut worker = Worker::new(options, models, outbox)?;
+        let own = own(options.session, options.client);
+        let grids = Grids::of(&own)?;
+        let rows = match &self.source {
+            Some(source) => grids.rounded(Box::new(source.clone())),
+            None => grids.open(&own, Part::Replay)?,
+        };
+        let steps: Box<dyn Stream> = Box::new(Decimated::new(rows, models.every));
+        let mut worker = Worker::new(options, models, outbox, steps)?;
         worker.catch_up()?;
         (self.worker, self.used) = (Some(worker), Some(id));
         Ok(())
@@ -244,12 +353,24 @@ impl Partner<'_> {
 struct Sender {
     link: Link,
     up: String,
+    down: String,
     mark: Mark,
     /// Our clock less the server's when its last envelope arrived.
     delay: Option<i64>,
 }
 
 impl Sender {
+    /// Connects for a `start` of the site.
+    fn open(options: &Options<'_>, agreement: &str, start: u64) -> Result<Self, RemoteError> {
+        let Options { session, client, broker, .. } = options;
+        let topics = Topics::of(&session.name);
+        let (up, down) = (topics.up(client), topics.down(client));
+        let id = format!("headwater-{}-{client}-{}", session.name, std::process::id());
+        let link = Link::open(broker, client, &id, vec![down.clone()], topics.state(client))?;
+        let mark = Mark::first(agreement, client, start);
+        Ok(Self { link, up, down, mark, delay: None })
+    }
+
     fn send(&mut self, sealed: &[u8]) -> Result<(), RemoteError> {
         let mark = self.mark.next(self.delay);
         self.link.send(&self.up, stamp(&mark, sealed)?);
@@ -261,208 +382,5 @@ impl Sender {
         let mark = self.mark.next(self.delay);
         self.link.send_once(&self.up, stamp(&mark, sealed)?);
         Ok(())
-    }
-}
-
-/// The site with its data.
-struct Worker {
-    site: Site,
-    /// Its place in the federation.
-    client: usize,
-    /// Its place in the data that is here.
-    column: usize,
-    stream: Box<dyn Stream>,
-    frame: Frame,
-    outbox: Outbox,
-    /// The last step that was taken, and its time; step 0 is the enrolment.
-    taken: Option<u64>,
-    time: Timestamp,
-    /// The last step whose orders were carried out.
-    ordered: Option<u64>,
-    /// The data ended after so many steps.
-    ended: Option<u64>,
-    found: u64,
-}
-
-impl Worker {
-    fn new(
-        options: &Options<'_>,
-        models: &SiteModels,
-        outbox: Outbox,
-    ) -> Result<Self, RemoteError> {
-        let Options { session, client, place: (place, _), mode, .. } = options;
-        let own = own(session, client);
-        let stream = Grids::of(&own)?.open(&own, Part::Replay)?;
-        let stream: Box<dyn Stream> = Box::new(Decimated::new(stream, models.every));
-        let layout = stream.layout();
-        let column = layout.clients.iter().position(|known| known.name == **client);
-        let column = column.ok_or_else(|| {
-            let known: Vec<_> = layout.clients.iter().map(|client| &*client.name).collect();
-            RemoteError::NoClient { name: (*client).to_owned(), known: known.join(", ") }
-        })?;
-        let site_options = SiteOptions {
-            client: *place,
-            prepared: &models.site,
-            session,
-            period_s: layout.period_s,
-            mode: *mode,
-            both: false,
-            keep: false,
-        };
-        let from = models.from;
-        let failed = |source| RemoteError::Site { client: (*client).to_owned(), source };
-        let mut site = Site::new(&site_options, None, (from, &models.trained)).map_err(failed)?;
-        if *mode == Mode::Paper && session.thresholds.deadband < 1.0 {
-            site.never_forget(from)?;
-        }
-        Ok(Self {
-            site,
-            client: *place,
-            column,
-            frame: Frame::for_layout(layout),
-            stream,
-            outbox,
-            taken: None,
-            time: from,
-            ordered: None,
-            ended: None,
-            found: 0,
-        })
-    }
-
-    /// Takes every step again that the outbox holds, so that the models stand where they stood. What they
-    /// would release now is thrown away: the stored releases are the ones that count.
-    fn catch_up(&mut self) -> Result<(), RemoteError> {
-        let Some(last) = self.outbox.last()? else { return Ok(()) };
-        self.found = last;
-        for step in 0..=last {
-            self.take(step)?;
-            if self.outbox.answer(step)?.is_some() {
-                let question = ToSite::name_sensors(self.client, step);
-                self.site.hear(&question, self.time, &mut |_| {});
-            }
-            if let Some(orders) = self.outbox.orders(step)? {
-                self.carry_out(step, &unpack(&orders)?)?;
-            }
-        }
-        Ok(())
-    }
-
-    /// The server waits for `step`, and has given `orders` after the step before it. The envelope to
-    /// send; none where nothing can be said yet.
-    fn next(&mut self, step: u64, orders: &[Vec<u8>]) -> Result<Option<Vec<u8>>, RemoteError> {
-        if let Some(steps) = self.ended
-            && step > steps
-        {
-            return Ok(Some(seal(&Up::End { steps })?));
-        }
-        if let Some(stored) = self.outbox.envelope(step)? {
-            return Ok(Some(stored));
-        }
-        // The step after the last one, and no other, can be taken.
-        if step > self.after() {
-            return Err(RemoteError::Behind { step, after: self.after() });
-        }
-        if let Some(before) = step.checked_sub(1)
-            && self.ordered != Some(before)
-        {
-            self.outbox.keep_orders(before, &pack(orders)?)?;
-            self.carry_out(before, orders)?;
-        }
-        let Some(released) = self.take(step)? else {
-            let steps = step - 1;
-            self.ended = Some(steps);
-            return Ok(Some(seal(&Up::End { steps })?));
-        };
-        let envelope = seal(&Up::Step(released))?;
-        self.outbox.keep(step, &envelope)?;
-        Ok(Some(envelope))
-    }
-
-    /// The step that can be taken next.
-    fn after(&self) -> u64 {
-        self.taken.map_or(0, |taken| taken + 1)
-    }
-
-    /// What the ledger has entered so far, training aside.
-    fn spent(&self) -> SpentSoFar {
-        let live = self.site.ledger().live();
-        let epsilon = Some(live.epsilon).filter(|epsilon| epsilon.is_finite());
-        SpentSoFar { epsilon, releases: live.releases }
-    }
-
-    /// Takes one step: what it releases; none at the end of the data.
-    fn take(&mut self, step: u64) -> Result<Option<Step>, RemoteError> {
-        let mut messages = Vec::new();
-        let mut send = |sent: Sent| {
-            if let Sent::ToServer(message) = sent {
-                let mut bytes = Vec::new();
-                message.encode(&mut bytes);
-                messages.push(bytes);
-            }
-        };
-        if step == 0 {
-            self.site.enrol(&mut send)?;
-            self.taken = Some(0);
-            return Ok(Some(Step::new(0, self.time, self.frame.continuity, messages)));
-        }
-        if !self.stream.next(&mut self.frame)? {
-            return Ok(None);
-        }
-        let (time, continuity) = (self.frame.time, self.frame.continuity);
-        let layout = self.stream.layout();
-        let tick = Tick { step, time, follows: follows(continuity, layout.period_s) };
-        self.site.begin(tick);
-        self.site.step(self.frame.row(layout, self.column), tick, &mut send);
-        (self.taken, self.time) = (Some(step), time);
-        Ok(Some(Step::new(step, time, continuity, messages)))
-    }
-
-    fn carry_out(&mut self, step: u64, orders: &[Vec<u8>]) -> Result<(), RemoteError> {
-        for order in orders {
-            let order =
-                ToSite::decode(order).map_err(|why| RemoteError::Refused(why.to_string()))?;
-            if order.client() == self.client {
-                // Nothing that is ordered after a step releases anything.
-                self.site.hear(&order, self.time, &mut |_| {});
-            }
-        }
-        self.ordered = Some(step);
-        Ok(())
-    }
-
-    /// Answers a question about the present step, once; the same answer whenever it is asked again.
-    fn answer(&mut self, step: u64, order: &[u8]) -> Result<Option<Vec<u8>>, RemoteError> {
-        if let Some(stored) = self.outbox.answer(step)? {
-            return Ok(Some(stored));
-        }
-        let Ok(order) = ToSite::decode(order) else { return Ok(None) };
-        if self.taken != Some(step) || order.client() != self.client {
-            return Ok(None);
-        }
-        let mut messages = Vec::new();
-        self.site.hear(&order, self.time, &mut |sent| {
-            if let Sent::ToServer(message) = sent {
-                let mut bytes = Vec::new();
-                message.encode(&mut bytes);
-                messages.push(bytes);
-            }
-        });
-        let envelope = seal(&Up::Answer { step, messages })?;
-        self.outbox.keep_answer(step, &envelope)?;
-        Ok(Some(envelope))
-    }
-
-    /// The server has closed the run: nothing of it will be asked for again.
-    fn end(mut self, sent_again: u64) -> Result<Ended, RemoteError> {
-        self.site.close_ledger(self.time);
-        self.outbox.remove()?;
-        Ok(Ended {
-            ledger: Some(self.site.ledger().clone()),
-            steps: self.taken.unwrap_or(0),
-            sent_again,
-            found: self.found,
-            last: self.time,
-        })
     }
 }

@@ -162,6 +162,9 @@ impl<'a> Trainee<'a> {
             part
         };
         if let Some(before) = before {
+            say(
+                "the training was broken off, by a new start of the server or of a site: it begins anew",
+            );
             part.broken_off(self.session, &before.half);
         }
         let half = part.half(self.session)?;

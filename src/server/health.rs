@@ -3,6 +3,7 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::evidence::cusum::MOST_ALARM_STEPS;
 use crate::evidence::symbol::{LevelCounts, Symbol};
 
 /// What a client's calibration looks like before it is armed.
@@ -70,9 +71,6 @@ impl std::fmt::Display for CalibrationHealth {
         }
     }
 }
-
-/// A client is insensitive when its alarm takes more steps of nothing but the strongest symbol.
-pub(crate) const MOST_ALARM_STEPS: f64 = 12.0;
 
 /// What is to be said about a client whose alarm takes so many steps of the strongest symbol; nothing
 /// where that is few enough.

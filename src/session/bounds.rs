@@ -136,6 +136,7 @@ pub(crate) const BOUNDS: &[Bound] = &[
     from(1e-6, 1e9, "privacy.budget.at_zero.reserve", "").open(false, true),
     from(1e-3, 1e9, "replay.speed", "seconds of data a second"),
     from(0.0, CENTURY_S, "replay.tail", "seconds"),
+    from(1.0, 1e6, "record.most_mb", "MB"),
     from(1.0, 1e6, "limits.memory_gb", "GB"),
     from(1e-3, YEAR_H, "limits.preparation_h", "hours"),
 ];

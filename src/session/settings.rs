@@ -94,6 +94,14 @@ pub(crate) enum Printed {
 }
 
 impl ModelSettings {
+    /// The federation as the paper's appendix describes it: φ of width 1, one pass of Algorithm 1, a
+    /// constant step size. Sessions named `-paper` have the same.
+    pub(crate) fn federate_as_published(&mut self) {
+        self.augment_width = 1;
+        self.federation = Federation::Online { passes: 1 };
+        self.step_size = StepSize::Constant;
+    }
+
     pub(crate) fn is_printed(&self, way: Printed) -> bool {
         self.printed.contains(&way)
     }
@@ -206,6 +214,11 @@ pub(crate) struct Thresholds {
     pub(crate) arl0: Span,
     /// Evidence mode: what leaves a client while it is watched.
     pub(crate) tier: Tier,
+    /// Evidence mode: stretches of the calibration that look abnormal are set aside, for clients that
+    /// are insensitive with them. A rare stretch may be normal: when it comes back it raises an alarm.
+    /// Written only where it says something, so that the facts of older sessions stay.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub(crate) set_aside: bool,
 }
 
 impl Default for Thresholds {
@@ -217,6 +230,7 @@ impl Default for Thresholds {
             deadband: 1.0,
             arl0: Span { seconds: 86_400.0 },
             tier: Tier::default(),
+            set_aside: false,
         }
     }
 }

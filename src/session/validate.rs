@@ -370,6 +370,12 @@ impl Check {
             "thresholds.tier",
             "States sends at every step; `privacy.send` must be EveryStep",
         );
+        self.that(
+            !thresholds.set_aside || session.privacy.epsilon_flag.is_none(),
+            "thresholds.set_aside",
+            "which stretches are set aside follows from measurements, and no noise hides it: without \
+             epsilon_flag only",
+        );
     }
 
     fn replay(&mut self, session: &Session) {
@@ -378,6 +384,9 @@ impl Check {
     }
 
     fn limits(&mut self, session: &Session) {
+        if let Some(size) = session.record.most_mb {
+            self.number("record.most_mb", f64::from(size.get()));
+        }
         if let Some(memory) = session.limits.memory_gb {
             self.number("limits.memory_gb", memory);
         }

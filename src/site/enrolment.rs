@@ -15,6 +15,7 @@
 use rand::RngExt as _;
 
 use super::grader::SiteSettings;
+use super::stretch::Abnormal;
 use crate::base::rng::{self, Rng};
 use crate::evidence::cusum::{self, Tail};
 use crate::evidence::enrolment::{Enrolment, Remainder, strongest};
@@ -39,6 +40,8 @@ pub(crate) struct Enrolled {
 pub(crate) struct Calibrated<'a> {
     /// True symbols, one a step.
     pub(crate) symbols: &'a [Option<Symbol>],
+    /// Stretches that the session sets aside; its symbols are unprotected then.
+    pub(crate) abnormal: Option<&'a Abnormal>,
     /// In tier 2: who explains this client, and the second symbols.
     pub(crate) beside: Option<(usize, &'a [Option<Symbol>])>,
 }
@@ -60,6 +63,9 @@ pub(crate) fn enrol(
     let length = calibrated.symbols.len();
     let rehearsed = if settings.epsilon.is_some() && has_budget {
         told = independent(grading, length, 0);
+        &told
+    } else if let Some(abnormal) = calibrated.abnormal {
+        told = abnormal.without(calibrated.symbols).collect();
         &told
     } else {
         &steps
@@ -314,7 +320,7 @@ mod tests {
         has_budget: bool,
     ) -> Enrolled {
         let (calibrated, random) =
-            (Calibrated { symbols, beside: None }, &mut Randomness::seeded(3, 2));
+            (Calibrated { symbols, abnormal: None, beside: None }, &mut Randomness::seeded(3, 2));
         enrol(calibrated, settings, &Hypotheses::default(), releaser, random, has_budget)
             .expect("a seed gives random numbers")
     }

@@ -5,6 +5,8 @@ use super::grader::{Grader, Reading, SensorAlert, SiteSettings};
 use super::informed::Informed;
 use super::line::Line;
 use super::prepared::PreparedSite;
+use super::renewal::Renewal;
+use super::stretch::Abnormal;
 use super::whitening::Sample;
 use super::{SiteError, SiteOptions};
 use crate::base::rng;
@@ -48,6 +50,8 @@ pub(super) struct SymbolSender {
     /// True symbols of the calibration, and in tier 2 who explains and the second ones.
     calibration: Vec<Option<Symbol>>,
     beside: Option<(usize, Vec<Option<Symbol>>)>,
+    /// Stretches of the calibration that are set aside.
+    abnormal: Option<Abnormal>,
 }
 
 impl SymbolSender {
@@ -75,6 +79,11 @@ impl SymbolSender {
             has_budget: privacy.budget.is_some(),
             calibration: prepared.fit.grader.symbols(&settings.grading),
             beside: informed.map(|(by, fit)| (*by, fit.symbols(&settings.grading))),
+            abnormal: if session.thresholds.set_aside && privacy.epsilon_flag.is_none() {
+                abnormal(prepared, session, period_s)
+            } else {
+                None
+            },
             settings,
             hypotheses,
         })
@@ -87,7 +96,8 @@ impl SymbolSender {
     /// What it tells of itself, with the price.
     pub(crate) fn enrol(&mut self) -> Result<Enrolled, PrivacyError> {
         let beside = self.beside.as_ref().map(|(by, symbols)| (*by, &symbols[..]));
-        let calibrated = Calibrated { symbols: &self.calibration, beside };
+        let abnormal = self.abnormal.as_ref();
+        let calibrated = Calibrated { symbols: &self.calibration, abnormal, beside };
         let Self { settings, hypotheses, releaser, pairs, has_budget, .. } = self;
         enrolment::enrol(calibrated, settings, hypotheses, releaser, pairs, *has_budget)
     }
@@ -148,10 +158,25 @@ impl SymbolSender {
     }
 }
 
+/// Stretches of a site's calibration that look abnormal. Where the session leaves its clients to its
+/// source there is one for all that is known here, which lowers a threshold by ln M.
+pub(crate) fn abnormal(
+    prepared: &PreparedSite,
+    session: &Session,
+    period_s: f64,
+) -> Option<Abnormal> {
+    let arl0_steps = session.thresholds.arl0.seconds / period_s;
+    let grading = site_settings(&session.privacy, arl0_steps).grading;
+    let clients = session.clients.len().max(1);
+    Abnormal::find(&prepared.fit.grader, &grading, &Hypotheses::default(), clients, arl0_steps)
+}
+
 /// A site's half of evidence mode.
 #[derive(Debug)]
 pub(super) struct EvidenceHalf {
     model: VendorModel,
+    /// For a model whose memory need not fade.
+    renewal: Option<Renewal>,
     grader: Grader,
     pub(crate) sender: SymbolSender,
     tier2: Option<Tier2>,
@@ -183,7 +208,18 @@ impl EvidenceHalf {
             Tier::Symbols => None,
             Tier::States => Some(Tier2::new(options, &model, sender.settings())?),
         };
-        Ok(Self { model, grader, sender, tier2, distance: f32::NAN, graded: Graded::default() })
+        let is_lasting = prepared.watching.has_lasting_memory();
+        let renews = is_lasting && !session.privacy.protects_flags();
+        let fresh = renews.then(|| VendorModel::new(&prepared.watching)).transpose()?;
+        Ok(Self {
+            model,
+            renewal: fresh.map(Renewal::new),
+            grader,
+            sender,
+            tier2,
+            distance: f32::NAN,
+            graded: Graded::default(),
+        })
     }
 
     /// The model and the grader take a step.
@@ -193,6 +229,7 @@ impl EvidenceHalf {
         let sample = Sample { y, y_hat: &out.y_hat, r: &out.r, x_hat: &out.x_hat, inputs };
         let reading = self.grader.step(sample, alert);
         self.distance = reading.distance;
+        self.renew(y, reading);
         if let Some(sending) = self.tier2.as_mut().and_then(|tier2| tier2.sending.as_mut()) {
             sending.step(y, None);
         }
@@ -241,6 +278,7 @@ impl EvidenceHalf {
     /// A new run begins.
     pub(crate) fn reset(&mut self) {
         self.model.reset();
+        self.renewal.iter_mut().for_each(Renewal::reset);
         self.grader.reset();
         self.sender.reset();
         if let Some(tier2) = &mut self.tier2 {
@@ -261,7 +299,16 @@ impl EvidenceHalf {
         self.model.step(y, None);
         let out = self.model.output();
         let sample = Sample { y, y_hat: &out.y_hat, r: &out.r, x_hat: &out.x_hat, inputs };
-        self.distance = self.grader.step(sample, alert).distance;
+        let reading = self.grader.step(sample, alert);
+        self.distance = reading.distance;
+        self.renew(y, reading);
+    }
+
+    fn renew(&mut self, y: &[f32], reading: Reading) {
+        let highest = self.grader.settings().grading.highest();
+        if let Some(renewal) = &mut self.renewal {
+            renewal.step(&mut self.model, y, reading.symbol == Some(highest));
+        }
     }
 
     pub(crate) fn grader(&self) -> &Grader {

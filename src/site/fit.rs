@@ -2,7 +2,7 @@
 
 use ndarray::{ArrayView1, ArrayView2};
 
-use super::grader::{GraderFit, SETTLING};
+use super::grader::{GraderFit, SETTLING, Standing};
 use super::material::ClientMaterial;
 use super::messenger::{Trace, Tracer};
 use super::sensor::{HabitFit, SensorHabit};
@@ -21,7 +21,7 @@ pub(crate) fn grader(
     let fit = recorded(&mut model, &material.fit.view(), &material.fit_inputs.view());
     let calibration =
         recorded(&mut model, &material.calibration.view(), &material.calibration_inputs.view());
-    Ok(GraderFit::new(&fit, &calibration))
+    Ok(completed(GraderFit::new(&fit, &calibration), material))
 }
 
 /// The same with what the client's models make of both ranges, each run over them once.
@@ -45,7 +45,13 @@ pub(crate) fn grader_with_traces(
             None => {}
         }
     }
-    Ok((GraderFit::calibrated(whitening, &rows), traces))
+    Ok((completed(GraderFit::calibrated(whitening, &rows), material), traces))
+}
+
+/// With what is known of the rows themselves.
+fn completed(grader: GraderFit, material: &ClientMaterial) -> GraderFit {
+    let standing = Standing::learn(material.fit.view(), material.calibration.view());
+    grader.with_standing(standing, material.stretches.clone())
 }
 
 /// How far one sample of the calibration range moves what a site's models say, step by step after it:

@@ -2,10 +2,13 @@
 //!
 //! Measurements, residuals and distances stay here.
 
+use ndarray::ArrayView2;
 use serde::{Deserialize, Serialize};
 
 use super::new_normal::NewNormal;
 use super::sensor::SensorRanking;
+use super::standing::{StandingStates, StandingWatch};
+use super::stretch::Stretch;
 use super::whitening::{Past, Recording, Sample, Whitening};
 use crate::evidence::symbol::{Grading, LevelCuts, Symbol};
 use crate::evidence::threshold::NominalDistances;
@@ -116,6 +119,29 @@ pub(crate) struct GraderFit {
     nominal: Gaussian,
     /// d² of every calibration step; NaN where there is none.
     distances: Vec<f32>,
+    /// States of its switches that stand still. Kept behind the fits of all sites, so that fits from
+    /// before there were such states can be read.
+    #[serde(skip)]
+    standing: Standing,
+    /// The stretches of its calibration, kept there too; none in fits from before they were.
+    #[serde(skip)]
+    stretches: Vec<Stretch>,
+}
+
+/// States of a client's switches that stand still, and where its calibration repeats one.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+pub(crate) struct Standing {
+    states: StandingStates,
+    /// One entry a step of the calibration; empty where there are no such states.
+    repeats: Vec<bool>,
+}
+
+impl Standing {
+    /// Learns from the rows of fit and calibration.
+    pub(super) fn learn(fit: ArrayView2<'_, f32>, calibration: ArrayView2<'_, f32>) -> Self {
+        let states = StandingStates::learn(&[fit, calibration], SETTLING);
+        Self { repeats: states.repeats(calibration), states }
+    }
 }
 
 impl GraderFit {
@@ -135,7 +161,26 @@ impl GraderFit {
         let sensors = whitening.sensors();
         let mut nominal = Nominal::fit(sensors, rows);
         let distances = rows.chunks_exact(sensors.max(1)).map(|row| nominal.squared(row)).collect();
-        Self { whitening, nominal: nominal.gaussian, distances }
+        Self {
+            whitening,
+            nominal: nominal.gaussian,
+            distances,
+            standing: Standing::default(),
+            stretches: Vec::new(),
+        }
+    }
+
+    /// The same with states that say nothing by standing, and with the stretches of its calibration.
+    pub(super) fn with_standing(self, standing: Standing, stretches: Vec<Stretch>) -> Self {
+        Self { standing, stretches, ..self }
+    }
+
+    pub(super) fn stretches(&self) -> &[Stretch] {
+        &self.stretches
+    }
+
+    pub(super) fn standing(&self) -> &Standing {
+        &self.standing
     }
 
     pub(crate) fn sensors(&self) -> usize {
@@ -155,12 +200,19 @@ impl GraderFit {
     /// The true symbol of every calibration step; none where there is no distance.
     pub(crate) fn symbols(&self, grading: &Grading) -> Vec<Option<Symbol>> {
         let cuts = LevelCuts::new(grading, &self.nominal_distances());
-        self.distances.iter().map(|d| cuts.symbol(*d)).collect()
+        let repeats = self.standing.repeats.iter().copied().chain(std::iter::repeat(false));
+        let graded = self.distances.iter().zip(repeats);
+        graded.map(|(d, repeats)| cuts.symbol(counted(*d, repeats))).collect()
     }
 
     fn nominal_distances(&self) -> NominalDistances {
         NominalDistances::new(self.distances.iter().copied())
     }
+}
+
+/// What of a distance counts: nothing where a state stands that is known to. None stays none.
+fn counted(distance: f32, repeats: bool) -> f32 {
+    if repeats && !distance.is_nan() { 0.0 } else { distance }
 }
 
 /// One client at work.
@@ -170,8 +222,10 @@ pub(crate) struct Grader {
     whitening: Whitening,
     nominal: Nominal,
     cuts: LevelCuts,
+    states: StandingStates,
     // What follows changes with every step.
     past: Past,
+    standing: StandingWatch,
     ranking: SensorRanking,
     new_normal: NewNormal,
     /// A flat line that was accepted, until it ends.
@@ -189,7 +243,9 @@ impl Grader {
         Self {
             nominal: Nominal::of(fit.nominal.clone()),
             cuts: LevelCuts::new(&settings.grading, &distances),
+            states: fit.standing.states.clone(),
             past: fit.whitening.past(),
+            standing: StandingWatch::default(),
             ranking: SensorRanking::new(sensors),
             new_normal: NewNormal::new(sensors, &distances),
             flat_line_accepted: false,
@@ -212,6 +268,7 @@ impl Grader {
     ) -> Reading {
         self.flat = flat;
         self.whitening.step(&mut self.past, sample, &mut self.r_w);
+        let repeats = self.standing.step(&self.states, sample.y);
         if self.past.steps() <= SETTLING {
             return Reading { distance: f32::NAN, symbol: None, alert: false };
         }
@@ -221,8 +278,11 @@ impl Grader {
         self.flat_line_accepted &= flat;
         let flat_line = self.settings.flat_line && flat && !self.flat_line_accepted;
         let alert = flat_line || unseen;
-        let symbol =
-            if alert { Some(self.settings.grading.highest()) } else { self.cuts.symbol(distance) };
+        let symbol = if alert {
+            Some(self.settings.grading.highest())
+        } else {
+            self.cuts.symbol(counted(distance, repeats))
+        };
         Reading { distance, symbol, alert }
     }
 
@@ -256,6 +316,7 @@ impl Grader {
     /// A new run begins. What was taken as normal stays so.
     pub(crate) fn reset(&mut self) {
         Whitening::forget(&mut self.past);
+        self.standing.reset();
         self.flat = false;
         self.ranking = SensorRanking::new(self.r_w.len());
     }

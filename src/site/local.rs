@@ -6,9 +6,7 @@
 #[cfg(test)]
 use super::material::ClientMaterial;
 use crate::evidence::threshold::Flags;
-use crate::stream::Frame;
-#[cfg(test)]
-use crate::stream::Row;
+use crate::stream::{Frame, Row};
 
 /// What can be seen of one site after a step. What does not exist is NaN, never zero.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -43,7 +41,6 @@ pub(crate) struct Truth {
 }
 
 /// The measurements of a row, for the site's own screen.
-#[cfg(test)]
 pub(crate) fn measurements(row: Row<'_>) -> &[f64] {
     row.raw_sensors()
 }

@@ -7,15 +7,18 @@ use serde::{Deserialize, Serialize};
 use super::fit::is_measured;
 use super::grader::SETTLING;
 use super::seen::SeenFit;
+use super::stretch::{self, Mark, Stretch};
 use super::training::SiteData;
 use crate::nn::train::Job;
 use crate::nn::train::sensors::duplicates;
 use crate::nn::weights::ProprietaryWeights;
-use crate::session::{ModelSettings, Proprietary, Session};
+use crate::session::{ModelSettings, Proprietary, Session, Source};
 use crate::stream::decimate::Decimated;
 use crate::stream::resolution::{Grids, Resolution};
 use crate::stream::scaling::Scaling;
-use crate::stream::{Continuity, Frame, Layout, Part, Row, Stream, StreamError, UnusedRows};
+use crate::stream::{
+    Continuity, Frame, Layout, Part, Row, Sensor, Stream, StreamError, UnusedRows, wild,
+};
 
 /// The nominal rows of a session.
 #[derive(Debug, Clone)]
@@ -40,6 +43,8 @@ pub(crate) struct ClientMaterial {
     pub(crate) name: String,
     /// Which of its sensors are used, and how they are scaled.
     pub(crate) view: SensorView,
+    /// Sensors and known inputs of whose nominal values some are wild and were taken out, and how many.
+    pub(crate) wild: Vec<(String, u64)>,
     /// Sensors that are not used, with the reason.
     pub(crate) left_out: Vec<(String, LeftOut)>,
     /// What those of them show that are watched by their values alone.
@@ -50,6 +55,8 @@ pub(crate) struct ClientMaterial {
     pub(super) fit: Array2<f32>,
     /// The same of the calibration range.
     pub(super) calibration: Array2<f32>,
+    /// The stretches of the calibration range.
+    pub(super) stretches: Vec<Stretch>,
     /// Known inputs beside each row of the fit range.
     pub(super) fit_inputs: Array2<f32>,
     /// The same of the calibration range.
@@ -157,16 +164,22 @@ impl SensorView {
     /// Writes what the model sees of a client's columns; missing stays NaN.
     pub(crate) fn standardise(&self, row: &[f64], out: &mut [f32]) {
         for (k, out) in out.iter_mut().enumerate() {
-            *out = ((row[self.used[k]] - self.mean[k]) / self.std[k]) as f32;
+            let value = row[self.used[k]];
+            let scaled = ((value - self.mean[k]) / self.std[k]) as f32;
+            // What is too large for the model is out of range, and not missing.
+            *out = if value.is_finite() { scaled.clamp(f32::MIN, f32::MAX) } else { scaled };
         }
     }
 }
 
+/// Rows as they were measured; nothing stands between two runs.
+type Rows = Vec<Option<Vec<f64>>>;
+
 /// Rows of a client as they were measured, runs kept apart.
 #[derive(Default)]
 struct Measured {
-    rows: Vec<Option<Vec<f64>>>,
-    inputs: Vec<Option<Vec<f64>>>,
+    rows: Rows,
+    inputs: Rows,
 }
 
 fn seen_by(view: &SensorView, rows: &[Option<Vec<f64>>]) -> Array2<f32> {
@@ -179,8 +192,8 @@ fn seen_by(view: &SensorView, rows: &[Option<Vec<f64>>]) -> Array2<f32> {
     out
 }
 
-/// A layout, the rows of every client, and their first and last instant.
-type Read = (Layout, Vec<Measured>, (Timestamp, Timestamp));
+/// A layout, the rows of every client, when each was measured, and the first and last instant.
+type Read = (Layout, Vec<Measured>, Vec<Mark>, (Timestamp, Timestamp));
 
 impl Material {
     /// Reads the fit and calibration ranges of `session` by block means over `every` samples.
@@ -194,9 +207,12 @@ impl Material {
     ) -> Result<Self, StreamError> {
         let grids = Grids::of(session)?;
         let mut unused = UnusedRows::default();
-        let (layout, fit, fit_span) = measured(session, &grids, Part::Fit, every, &mut unused)?;
-        let (_, calibration, calibration_span) =
+        let (layout, mut fit, _, fit_span) =
+            measured(session, &grids, Part::Fit, every, &mut unused)?;
+        let (_, mut calibration, marks, calibration_span) =
             measured(session, &grids, Part::Calibration, every, &mut unused)?;
+        let mut wild = without_wild_values(session, &layout, &mut fit, &mut calibration);
+        unused.wild_values = wild.iter().flatten().map(|(_, values)| values).sum();
         let views = given(&layout);
         let clients = (0..layout.clients.len())
             .map(|c| {
@@ -215,10 +231,13 @@ impl Material {
                 // An input may stand still in a live run and is not monitored: only what never
                 // moved in the fit range is of no use.
                 let (inputs, _) = moving(&inputs, &fit[c].inputs);
+                let calibration_rows = seen_by(&view, &calibration[c].rows);
                 ClientMaterial {
                     name: columns.name.clone(),
+                    wild: std::mem::take(&mut wild[c]),
                     fit: seen_by(&view, &fit[c].rows),
-                    calibration: seen_by(&view, &calibration[c].rows),
+                    stretches: stretch::of_rows(calibration_rows.view(), &marks),
+                    calibration: calibration_rows,
                     fit_inputs: seen_by(&inputs, &fit[c].inputs),
                     calibration_inputs: seen_by(&inputs, &calibration[c].inputs),
                     view,
@@ -243,7 +262,7 @@ fn measured(
     let layout = stream.layout().clone();
     let mut clients: Vec<Measured> = layout.clients.iter().map(|_| Measured::default()).collect();
     let mut frame = Frame::for_layout(&layout);
-    let mut span = None;
+    let (mut span, mut marks) = (None, Vec::new());
     loop {
         let more = stream.next(&mut frame)?;
         // What was left out after the last frame comes with none.
@@ -255,6 +274,10 @@ fn measured(
         }
         let (first, _) = *span.get_or_insert((frame.time, frame.time));
         span = Some((first, frame.time));
+        if frame.continuity != Continuity::Next && !marks.is_empty() {
+            marks.push(None);
+        }
+        marks.push(Some((frame.time, frame.place.file.clone())));
         for (c, client) in clients.iter_mut().enumerate() {
             if frame.continuity != Continuity::Next && !client.rows.is_empty() {
                 client.rows.push(None);
@@ -265,11 +288,39 @@ fn measured(
             client.inputs.push(Some(row.raw_inputs().to_vec()));
         }
     }
-    let Some(span) = span else {
-        let why = "its files and times have no row in common".into();
-        return Err(StreamError::Empty { part: part.name(), why });
+    let span = span.ok_or_else(|| StreamError::empty(part, unused))?;
+    Ok((layout, clients, marks, span))
+}
+
+/// Takes wild values out of the nominal rows; the columns that had some, client by client, with their
+/// number. The built-in plants have none.
+fn without_wild_values(
+    session: &Session,
+    layout: &Layout,
+    fit: &mut [Measured],
+    calibration: &mut [Measured],
+) -> Vec<Vec<(String, u64)>> {
+    if matches!(session.source, Source::Plant(_) | Source::Twin(_)) {
+        return vec![Vec::new(); layout.clients.len()];
+    }
+    let parts = fit.iter_mut().zip(calibration);
+    let clients = layout.clients.iter().zip(parts);
+    let of = |names: &[Sensor], fit: &mut Rows, calibration: &mut Rows| {
+        let mut found = Vec::new();
+        for (i, sensor) in names.iter().enumerate() {
+            let rows = fit.iter_mut().chain(calibration.iter_mut()).flatten();
+            let wild = wild::take_out(&mut rows.map(|row| &mut row[i]).collect::<Vec<_>>());
+            found.extend((wild > 0).then(|| (sensor.name.clone(), wild)));
+        }
+        found
     };
-    Ok((layout, clients, span))
+    clients
+        .map(|(columns, (fit, calibration))| {
+            let mut found = of(&columns.sensors, &mut fit.rows, &mut calibration.rows);
+            found.extend(of(&columns.inputs, &mut fit.inputs, &mut calibration.inputs));
+            found
+        })
+        .collect()
 }
 
 /// Places and names of the sensors that no model sees, without those that repeat another one.

@@ -4,12 +4,13 @@
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
-use super::grader::GraderFit;
+use super::grader::{GraderFit, Standing};
 use super::informed::InformedFit;
 use super::material::{LeftOut, SensorView};
 use super::messenger::Messenger;
 use super::seen::SeenFit;
 use super::sensor::SensorHabit;
+use super::stretch::Stretch;
 use crate::evidence::threshold::NominalDistances;
 use crate::nn::kernel::gaussian::Gaussian;
 use crate::nn::weights::{LstmFc, ProprietaryWeights};
@@ -59,7 +60,41 @@ pub(crate) struct SiteFit {
     pub(crate) calibrated: (Timestamp, Timestamp),
 }
 
+/// What stands behind the fits of all sites in a file, a site each. Fits are read by position: what
+/// was added later cannot stand among them.
+#[derive(Debug, Default, Serialize, Deserialize)]
+struct Behind {
+    standing: Standing,
+    stretches: Vec<Stretch>,
+}
+
 impl SiteFit {
+    /// The fits of some sites for a file.
+    pub(crate) fn to_bytes(fits: &[Self]) -> Result<Vec<u8>, postcard::Error> {
+        let behind = |SiteFit { grader, .. }: &Self| Behind {
+            standing: grader.standing().clone(),
+            stretches: grader.stretches().to_vec(),
+        };
+        let behind: Vec<Behind> = fits.iter().map(behind).collect();
+        let mut bytes = postcard::to_stdvec(fits)?;
+        bytes.extend(postcard::to_stdvec(&behind)?);
+        Ok(bytes)
+    }
+
+    /// Fits from a file, also from one of before anything stood behind them.
+    pub(crate) fn from_bytes(bytes: &[u8]) -> Result<Vec<Self>, postcard::Error> {
+        let (fits, rest): (Vec<Self>, &[u8]) = postcard::take_from_bytes(bytes)?;
+        if rest.is_empty() {
+            return Ok(fits);
+        }
+        let behind: Vec<Behind> = postcard::from_bytes(rest)?;
+        let complete = |(fit, Behind { standing, stretches }): (Self, Behind)| {
+            let grader = fit.grader.with_standing(standing, stretches);
+            Self { grader, ..fit }
+        };
+        Ok(fits.into_iter().zip(behind).map(complete).collect())
+    }
+
     /// Whether the parts fit together and to the sensors of a model: what is read from a file may not.
     pub(crate) fn is_whole(&self, sensors: usize) -> bool {
         self.habits.len() == sensors

@@ -13,11 +13,11 @@ use serde::{Deserialize, Serialize};
 /// Steps for which a value must stand. Block means over a flank give a value in between for a step.
 pub(crate) const HELD: u32 = 3;
 /// A sensor with more distinct values than this is a measurement and no switch.
-const MOST_VALUES: usize = 8;
+pub(super) const MOST_VALUES: usize = 8;
 /// With fewer runs than this, equal blocks are left out instead of runs.
-const FEWEST_RUNS: usize = 10;
+pub(super) const FEWEST_RUNS: usize = 10;
 /// Number of those blocks.
-const BLOCKS: usize = 20;
+pub(super) const BLOCKS: usize = 20;
 /// No event in n trials bounds its rate by 3/n, at 95 %.
 const RULE_OF_THREE: f64 = 3.0;
 

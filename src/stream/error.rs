@@ -5,6 +5,8 @@ use std::path::PathBuf;
 
 use thiserror::Error;
 
+use super::{Part, UnusedRows};
+
 /// A failure to open or to read a stream.
 #[derive(Debug, Error)]
 pub(crate) enum StreamError {
@@ -86,6 +88,15 @@ pub(crate) enum StreamError {
 }
 
 impl StreamError {
+    /// A range without a single row that can be used.
+    pub(crate) fn empty(part: Part, unused: &UnusedRows) -> Self {
+        let why = match unused.told("data") {
+            None => "its files and times have no row in common".to_owned(),
+            Some(unused) => format!("no row of it can be used; {unused}"),
+        };
+        Self::Empty { part: part.name(), why }
+    }
+
     /// Attaches the file to an operating-system error.
     pub(crate) fn io(file: impl Into<PathBuf>) -> impl FnOnce(io::Error) -> Self {
         let file = file.into();

@@ -61,7 +61,7 @@ pub(crate) fn open(session: &Session, part: Part) -> Result<Box<dyn Stream>, Str
         }
         Source::Live(_) if part == Part::Replay => {
             let what =
-                "rows of a live source come when they come: it is opened by `run` and `open`";
+                "rows of a live source come when they come: `run`, `open` and `site` read it";
             return Err(StreamError::Setting(what.into()));
         }
         Source::Live(live) => match live.table() {
@@ -81,6 +81,14 @@ fn table(session: &Session, source: &TableSource, part: Part) -> Result<TableStr
     let period_s = session.sampling.period_s.or(session.live().map(|live| live.grid_s));
     let files = &part.stretch(session).files;
     TableStream::open(source, &folder, files, &session.clients, &session.labels, period_s)
+}
+
+/// Periods that differ by a smaller factor are one period, found or said twice.
+const SAME_PERIOD: f64 = 1.5;
+
+/// Whether two periods are one: loggers jitter, and people round.
+pub(crate) fn is_same_period(a: f64, b: f64) -> bool {
+    a < b * SAME_PERIOD && b < a * SAME_PERIOD
 }
 
 /// How the times of each file of a part are written, where its files can differ: the name of a file

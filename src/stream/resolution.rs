@@ -11,7 +11,8 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::{Event, Frame, Layout, Next, Part, Stream, StreamError};
+use super::wild::{Range, believable, distinct};
+use super::{Event, Frame, Layout, Next, Part, Stream, StreamError, UnusedRows, is_same_period};
 use crate::session::{Session, Source};
 
 /// Rows looked at in each nominal range.
@@ -22,11 +23,6 @@ const LIVE_ROWS: usize = 1000;
 const FEWEST_VALUES: usize = 20;
 /// Steps that differ by less than this are one step, estimated twice.
 const SAME_STEP: f64 = 1.5;
-
-/// A value is wild when it is so many widths of the middle half of the values away from that half.
-const FAR: f64 = 1000.0;
-/// One row in so many may hold a wild value; when there are more, the sensor measures elsewhere.
-const MOST_WILD: usize = 4;
 
 /// A sensor must move by this many steps of its resolution to be worth monitoring.
 const FEWEST_STEPS: f64 = 3.0;
@@ -79,45 +75,6 @@ impl Resolution {
     }
 }
 
-/// The finite values, each once, in order.
-fn distinct(values: &[f64]) -> Vec<f64> {
-    let mut sorted: Vec<f64> = values.iter().copied().filter(|v| v.is_finite()).collect();
-    sorted.sort_unstable_by(f64::total_cmp);
-    sorted.dedup();
-    sorted
-}
-
-/// Where the values of a sensor can be believed to lie.
-#[derive(Debug, Clone, Copy)]
-struct Range {
-    low: f64,
-    high: f64,
-}
-
-impl Range {
-    /// Around the middle half of different values that are in order; none where fewer than two
-    /// differ.
-    fn usual(sorted: &[f64]) -> Option<Self> {
-        let last = sorted.len().checked_sub(1)?;
-        let (low, high) = (sorted[last / 4], sorted[(3 * last).div_ceil(4)]);
-        let far = FAR * (high - low);
-        (high > low).then_some(Self { low: low - far, high: high + far })
-    }
-
-    fn holds(self, value: f64) -> bool {
-        (self.low..=self.high).contains(&value)
-    }
-
-    /// Leaves out what lies outside, unless that is the greater part of the different values: then
-    /// the sensor measures somewhere else by now.
-    fn keep_if_most_lie_inside(self, sorted: &mut Vec<f64>) {
-        let inside = sorted.iter().filter(|value| self.holds(**value)).count();
-        if 2 * inside >= sorted.len() {
-            sorted.retain(|value| self.holds(*value));
-        }
-    }
-}
-
 /// Whether nine gaps in ten are whole numbers of steps.
 fn fits(step: f64, gaps: &[f64]) -> bool {
     let on_grid = |gap: f64| {
@@ -149,9 +106,14 @@ impl Grids {
         }
         let parts_there = if session.live().is_some() { &Part::ALL[..2] } else { &Part::ALL[..] };
         let mut parts = Vec::new();
+        let mut fit_s = None;
         for &part in parts_there {
             let rows = if part == Part::Replay { LIVE_ROWS } else { NOMINAL_ROWS };
-            parts.push(first_rows(session, part, rows)?);
+            let (columns, period_s) = first_rows(session, part, rows)?;
+            if columns.first().is_some_and(|column| column.len() >= FEWEST_VALUES) {
+                check_period(part, period_s, *fit_s.get_or_insert(period_s))?;
+            }
+            parts.push(columns);
         }
         let sensors = parts.iter().map(Vec::len).min().unwrap_or(0);
         let grids = (0..sensors).map(|i| {
@@ -214,16 +176,6 @@ impl Seen {
     }
 }
 
-/// The values without those that a fault of the sensor or of its line has made: few rows, far
-/// outside of what is usual.
-fn believable(values: &[f64], usual: Option<Range>) -> Vec<f64> {
-    let present = || values.iter().copied().filter(|v| v.is_finite());
-    let Some(usual) = usual else { return present().collect() };
-    let inside: Vec<f64> = present().filter(|value| usual.holds(*value)).collect();
-    let all = present().count();
-    if (all - inside.len()) * MOST_WILD <= all { inside } else { present().collect() }
-}
-
 /// The coarsest step, and the step to round to (none when all parts share it).
 fn common(parts: &[Seen]) -> (Resolution, Resolution) {
     let moving = || parts.iter().filter(|seen| seen.moves);
@@ -234,18 +186,42 @@ fn common(parts: &[Seen]) -> (Resolution, Resolution) {
     (coarsest, if finer { rounding } else { Resolution::default() })
 }
 
-/// The first values of every sensor, sensor by sensor.
-fn first_rows(session: &Session, part: Part, rows: usize) -> Result<Vec<Vec<f64>>, StreamError> {
+/// Models that were made from one period cannot judge rows of another.
+fn check_period(part: Part, period_s: f64, fit_s: f64) -> Result<(), StreamError> {
+    if is_same_period(period_s, fit_s) {
+        return Ok(());
+    }
+    Err(StreamError::Setting(format!(
+        "the {} range has a row every {period_s} s and the fit range one every {fit_s} s: models of \
+         the one cannot judge the other; both need the same distance between rows",
+        part.name()
+    )))
+}
+
+/// The first values of every sensor, sensor by sensor, and the seconds from row to row.
+fn first_rows(
+    session: &Session,
+    part: Part,
+    rows: usize,
+) -> Result<(Vec<Vec<f64>>, f64), StreamError> {
     let mut stream = super::open(session, part)?;
     let mut frame = Frame::for_layout(stream.layout());
     let mut columns = vec![Vec::new(); stream.layout().width()];
-    for _ in 0..rows {
-        if !stream.next(&mut frame)? {
+    let mut unused = UnusedRows::default();
+    for row in 0..rows {
+        let more = stream.next(&mut frame)?;
+        for note in &frame.notes {
+            unused.add(note.what, note.rows);
+        }
+        if !more && row == 0 {
+            return Err(StreamError::empty(part, &unused));
+        }
+        if !more {
             break;
         }
         columns.iter_mut().zip(&frame.values).for_each(|(column, v)| column.push(*v));
     }
-    Ok(columns)
+    Ok((columns, stream.layout().period_s))
 }
 
 /// A stream whose sensors report on a coarser grid.
@@ -374,8 +350,8 @@ mod tests {
             session.set_data_folder(&crate::shared::path(data));
             for part in Part::ALL {
                 let rows = if part == Part::Replay { LIVE_ROWS } else { NOMINAL_ROWS };
-                let columns = first_rows(&session, part, rows).expect("readable");
-                let nominal = first_rows(&session, Part::Fit, NOMINAL_ROWS).expect("readable");
+                let (columns, _) = first_rows(&session, part, rows).expect("readable");
+                let (nominal, _) = first_rows(&session, Part::Fit, NOMINAL_ROWS).expect("readable");
                 for (i, (values, nominal)) in columns.iter().zip(&nominal).enumerate() {
                     let usual = Range::usual(&distinct(nominal));
                     let seen = Seen::in_values(values, usual);

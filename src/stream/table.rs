@@ -109,6 +109,9 @@ impl TableStream {
         let delimiter = source.delimiter;
         let runs = source.runs;
         let plan = Plan { files, delimiter, numbers, clocks, runs, wanted, long };
+        if let Some(period_s) = period_s {
+            wide::contradict(&plan, period_s)?;
+        }
         let wide = Wide::open(plan, clients, period_s)?;
         let labels = Labeller::new(labels, folder, &events, clients)?;
         Ok(Self { wide, labels })

@@ -19,6 +19,15 @@ pub(crate) struct UnusedRows {
     pub(crate) truncated_row: u64,
     /// Rows of a long table with a second value of a tag at one instant.
     pub(crate) duplicate_tag: u64,
+    /// Wild values of nominal data. Their rows are used without them.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub(crate) wild_values: u64,
+}
+
+// The form that serde asks for.
+#[allow(clippy::trivially_copy_pass_by_ref)]
+fn is_zero(count: &u64) -> bool {
+    *count == 0
 }
 
 impl UnusedRows {
@@ -42,8 +51,23 @@ impl UnusedRows {
         self.rows += rows;
     }
 
+    /// What of the `data` was not used, in words; nothing where all of it was.
+    pub(crate) fn told(&self, data: &str) -> Option<String> {
+        let rows = match self.rows {
+            0 => None,
+            1 => Some(format!("1 row of the {data} not used: {}", self.words())),
+            rows => Some(format!("{rows} rows of the {data} not used: {}", self.words())),
+        };
+        let values = match self.wild_values {
+            0 => None,
+            1 => Some(format!("1 wild value of the {data} taken out")),
+            values => Some(format!("{values} wild values of the {data} taken out")),
+        };
+        rows.into_iter().chain(values).reduce(|rows, values| format!("{rows}; {values}"))
+    }
+
     /// Every reason that there was, with its count, in words.
-    pub(crate) fn words(&self) -> String {
+    fn words(&self) -> String {
         let each = self.reasons().map(|(rows, reason)| format!("{rows} × {reason}"));
         each.collect::<Vec<_>>().join(", ")
     }

@@ -55,7 +55,8 @@ pub(crate) fn find(name: &str) -> Option<&'static Study> {
 
 /// The name that was probably meant.
 pub(crate) fn nearest(name: &str) -> Option<&'static str> {
-    suggest::nearest(name, ALL.into_iter().map(|study| study.name).chain(["all"]))
+    let others = ["all", super::overview::NAME];
+    suggest::nearest(name, ALL.into_iter().map(|study| study.name).chain(others))
 }
 
 #[cfg(test)]

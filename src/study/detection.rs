@@ -37,16 +37,21 @@ pub(crate) struct Twin {
     pub clients: usize,
     /// Size of the anomaly in family A.
     pub delta: f64,
+    /// Whether the federation has the paper's settings instead of ours.
+    pub as_published: bool,
 }
 
 impl Twin {
     const fn new(name: &'static str, family: Family, clients: usize, delta: f64) -> Self {
-        Self { name, family, clients, delta }
+        Self { name, family, clients, delta, as_published: false }
     }
 }
 
 /// The paper's own experiment.
 pub(crate) const PAPERS: Twin = Twin::new("A2", Family::A, 2, 2.0);
+
+/// The same at the paper's own settings.
+pub(crate) const AT_PAPERS: Twin = Twin { name: "A2-paper", as_published: true, ..PAPERS };
 
 /// The families of the detection study.
 pub(crate) const TWINS: [Twin; 7] = [
@@ -64,13 +69,16 @@ impl Twin {
     /// paper's filters, so that both modes stand on the same models.
     pub(crate) fn session(&self, seed: u64) -> Result<Session, Failure> {
         let mut session = Session::open("twin")?;
-        let Self { name, family, clients, delta } = *self;
+        let Self { name, family, clients, delta, as_published } = *self;
         name.clone_into(&mut session.name);
         session.source =
             Source::Twin(TwinSource { family, clients, delta, ..TwinSource::default() });
         session.mode = Mode::Evidence;
         session.replay.tail = Span { seconds: TAIL as f64 };
         session.seed = seed;
+        if as_published {
+            session.model.federate_as_published();
+        }
         Ok(session)
     }
 }

@@ -12,10 +12,16 @@ const KEPT_AS: &str = "federation";
 /// Every plant with every seed.
 pub(crate) fn experiments(options: &StudyOptions) -> Vec<Job> {
     let sources: &[DatasetSource] = if options.quick {
-        &[DatasetSource::Twin(2), DatasetSource::BuiltIn]
+        &[
+            DatasetSource::Twin(2),
+            DatasetSource::TwinPaper(2),
+            DatasetSource::BuiltIn,
+            DatasetSource::PlantPaper,
+        ]
     } else {
         &[
             DatasetSource::Twin(2),
+            DatasetSource::TwinPaper(2),
             DatasetSource::Twin(4),
             DatasetSource::BuiltIn,
             DatasetSource::PlantPaper,
@@ -30,7 +36,7 @@ pub(crate) fn experiments_on(
     options: &StudyOptions,
 ) -> impl Iterator<Item = Job> {
     let effort = match source {
-        DatasetSource::PlantPaper => Effort::PAPER,
+        DatasetSource::PlantPaper | DatasetSource::TwinPaper(_) => Effort::published(options.quick),
         DatasetSource::Twin(_) | DatasetSource::TwinEverywhere(_) | DatasetSource::BuiltIn => {
             Effort::new(options.quick)
         }

@@ -50,6 +50,11 @@ impl Serialize for Row {
 }
 
 impl Row {
+    /// Of names and figures, in this order.
+    pub(crate) fn of(figures: &[(&str, Value)]) -> Self {
+        Self(figures.iter().map(|(name, value)| ((*name).to_owned(), value.clone())).collect())
+    }
+
     fn new(family: &str, method: &str, seeds: usize) -> Self {
         Self::default().with("family", family).with("method", method).with("seeds", seeds)
     }
@@ -60,7 +65,6 @@ impl Row {
         self
     }
 
-    #[cfg(test)]
     pub(crate) fn get(&self, name: &str) -> Option<&Value> {
         self.0.iter().find(|(n, _)| n == name).map(|(_, value)| value)
     }

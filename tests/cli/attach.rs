@@ -232,7 +232,7 @@ fn a_console_that_does_not_read_holds_up_nothing_and_changes_no_fact() {
     wait_until("the socket", || socket.exists());
     for _ in 0..3 {
         let mut stream = UnixStream::connect(&socket).expect("it listens");
-        let hello = br#"{"protocol":1,"read_only":false}"#;
+        let hello = br#"{"protocol":2,"read_only":false}"#;
         let length = u32::try_from(hello.len()).expect("short").to_le_bytes();
         stream.write_all(&length).and_then(|()| stream.write_all(hello)).expect("it reads");
         stalled.push(stream);

@@ -9,6 +9,7 @@ use std::thread;
 use std::time::Duration;
 
 use super::live::{Running, incidents, program, told, unprotected_day, wait_until};
+use super::started::Started;
 
 /// A broker of our own on loopback.
 pub(crate) struct Mosquitto {
@@ -87,21 +88,27 @@ pub(crate) fn session(
     file
 }
 
-pub(crate) fn plant(folder: &Path, port: u16, hours: &str, speed: &str) -> Child {
-    program(folder)
+pub(crate) fn plant(folder: &Path, port: u16, hours: &str, speed: &str) -> Started {
+    let mut command = program(folder);
+    command
         .args(["make", "plant", "--seed", "7", "--attacks", "--hours", hours, "--speed", speed])
         .args(["--live", &format!("mqtt://127.0.0.1:{port}")])
-        .stderr(Stdio::null())
-        .spawn()
-        .expect("the program runs")
+        .stderr(Stdio::null());
+    Started::by(&mut command)
 }
 
-/// A figure that the run tells on the address of its metrics.
-pub(crate) fn figure(port: u16, name: &str) -> Option<f64> {
+/// What the run answers on the address of its metrics.
+pub(crate) fn answer(port: u16, path: &str) -> Option<String> {
     let mut stream = TcpStream::connect(("127.0.0.1", port)).ok()?;
-    stream.write_all(b"GET /metrics HTTP/1.1\r\n\r\n").ok()?;
+    write!(stream, "GET {path} HTTP/1.1\r\n\r\n").ok()?;
     let mut text = String::new();
     stream.read_to_string(&mut text).ok()?;
+    Some(text)
+}
+
+/// A figure that the run tells there.
+pub(crate) fn figure(port: u16, name: &str) -> Option<f64> {
+    let text = answer(port, "/metrics")?;
     let line = text.lines().find(|line| line.starts_with(name))?;
     line.rsplit(' ').next()?.parse().ok()
 }

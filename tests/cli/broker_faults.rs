@@ -10,8 +10,9 @@ use std::sync::{Arc, Mutex};
 use std::thread;
 use std::time::Duration;
 
-use super::broker::{Mosquitto, figure, free_port, plant, session, wait_for_subscriber};
+use super::broker::{Mosquitto, answer, figure, free_port, plant, session, wait_for_subscriber};
 use super::live::{Running, WATCHED, program, rows, session as table_session, wait_until};
+use super::started::Started;
 use super::tty::signal;
 
 /// A network between a program and a broker, which can be cut.
@@ -95,11 +96,7 @@ fn a_cut_network_and_a_hung_broker_cost_no_row_that_the_broker_kept() {
     assert!(source.wait().expect("it ends").success());
     let all = f64::from(48 * 3600 + 1800);
     let rows = || figure(metrics, "headwater_rows_total");
-    wait_until("the last rows", || {
-        let before = rows();
-        thread::sleep(Duration::from_secs(3));
-        before.is_some() && before == rows()
-    });
+    wait_until("the last rows", || rows() >= Some(all));
     let heard = rows();
     let told = running.end();
     let reconnected = told.count("times reconnected");
@@ -139,6 +136,21 @@ fn a_source_that_dies_and_comes_back_is_seen_and_costs_nothing_but_its_silence()
     println!("source killed: {} rows came, {gaps} gap said", told.count("rows,"));
     assert_eq!(told.count("rows,"), 6 * 3600 + 1200);
     assert_eq!((told.of("opened").len(), gaps), (0, 1), "{:?}", told.of("quality"));
+}
+
+#[test]
+fn a_source_that_cannot_be_reached_while_it_learns_is_told_and_a_stop_is_no_failure() {
+    let folder = tempfile::tempdir().expect("a folder for the test");
+    let metrics = free_port();
+    let file = session(folder.path(), [free_port(), metrics], |text| text);
+    let running = Running::start(folder.path(), &file);
+    wait_until("the reason", || {
+        let health = answer(metrics, "/healthz").unwrap_or_default();
+        health.starts_with("HTTP/1.1 503") && health.contains("reconnecting for")
+    });
+    assert_eq!(figure(metrics, "headwater_source_up"), Some(0.0));
+    let told = running.end();
+    assert!(told.words.contains("stopped while it learned what is normal"), "{}", told.words);
 }
 
 /// Runs openssl, which is there wherever mosquitto is.
@@ -200,14 +212,19 @@ fn an_encrypted_broker_is_looked_at_and_watched_with_a_password_from_the_environ
     );
     let broker = Mosquitto::start_with(folder, &more);
     let url = format!("mqtts://127.0.0.1:{}", broker.port);
-    let mut source = program(folder)
-        .args(["make", "plant", "--seed", "7", "--hours", "1", "--speed", "max", "--live", &url])
-        .env("HEADWATER_MQTT_USER", "plant")
-        .env("HEADWATER_MQTT_PASSWORD", "hush")
-        .env("HEADWATER_MQTT_CA", at("ca.pem"))
-        .stderr(Stdio::null())
-        .spawn()
-        .expect("the program runs");
+    let source = || {
+        let mut command = program(folder);
+        command
+            .args([
+                "make", "plant", "--seed", "7", "--hours", "1", "--speed", "max", "--live", &url,
+            ])
+            .env("HEADWATER_MQTT_USER", "plant")
+            .env("HEADWATER_MQTT_PASSWORD", "hush")
+            .env("HEADWATER_MQTT_CA", at("ca.pem"))
+            .stderr(Stdio::null());
+        Started::by(&mut command)
+    };
+    let first = source();
     let init = |ca: &str, password: &str, out: &str| {
         program(folder)
             .current_dir(folder)
@@ -226,8 +243,7 @@ fn an_encrypted_broker_is_looked_at_and_watched_with_a_password_from_the_environ
         assert_eq!(refused.status.code(), Some(1), "{words}");
         assert!(!words.contains("hush") && !folder.join("none.ron").exists(), "{words}");
     }
-    let _ = source.kill();
-    let _ = source.wait();
+    drop(first);
 
     // What was written passes the check, knows the clients, and holds no password.
     let text = fs::read_to_string(folder.join("found.ron")).expect("written");
@@ -243,28 +259,18 @@ fn an_encrypted_broker_is_looked_at_and_watched_with_a_password_from_the_environ
     let text = text.replace("+24h", "+1h").replace("+72h", "+3h");
     fs::write(folder.join("found.ron"), text).expect("written");
     let (out, err) = (folder.join("run.jsonl"), folder.join("run.txt"));
-    let mut run = program(folder)
-        .env("PLANT_PASSWORD", "hush")
+    let mut run = program(folder);
+    run.env("PLANT_PASSWORD", "hush")
         .args(["run", "--json"])
         .arg(folder.join("found.ron"))
         .stdout(fs::File::create(&out).expect("writable"))
-        .stderr(fs::File::create(&err).expect("writable"))
-        .spawn()
-        .expect("the program runs");
+        .stderr(fs::File::create(&err).expect("writable"));
+    let mut run = Started::by(&mut run);
     wait_for_subscriber();
-    let mut source = program(folder)
-        .args(["make", "plant", "--seed", "7", "--hours", "1", "--speed", "max", "--live", &url])
-        .env("HEADWATER_MQTT_USER", "plant")
-        .env("HEADWATER_MQTT_PASSWORD", "hush")
-        .env("HEADWATER_MQTT_CA", at("ca.pem"))
-        .stderr(Stdio::null())
-        .spawn()
-        .expect("the program runs");
+    let _second = source();
     wait_until("learning", || {
         fs::read_to_string(&out).is_ok_and(|facts| facts.contains("\"calibrated\""))
     });
     signal("TERM", run.id());
     run.wait().expect("it ends");
-    let _ = source.kill();
-    let _ = source.wait();
 }

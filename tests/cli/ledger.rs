@@ -9,6 +9,7 @@ use headwater::test_api::{new_ledger_key, sha256};
 use serde_json::Value;
 use tempfile::TempDir;
 
+use super::started::Started;
 use crate::headwater;
 
 const PRIVATE: &str = "Session(about: \"a short day\", source: Plant(history_h: 1, hours: 1), \
@@ -270,16 +271,6 @@ fn a_torn_last_line_is_noted_and_the_ledger_goes_on() {
     assert_eq!(code, 0, "{complaint}");
 }
 
-/// Kills a run that a test has started, whatever happens.
-struct Started(std::process::Child);
-
-impl Drop for Started {
-    fn drop(&mut self) {
-        let _ = self.0.kill();
-        let _ = self.0.wait();
-    }
-}
-
 #[test]
 fn a_second_writer_is_refused_and_a_killed_run_is_continued() {
     let folder = place("");
@@ -291,14 +282,14 @@ fn a_second_writer_is_refused_and_a_killed_run_is_continued() {
         .args(["run", "private.ron", "--speed", "60", "--ledger", "ledger", "--json"])
         .stdout(std::process::Stdio::null())
         .stderr(std::process::Stdio::null());
-    let mut first = Started(slow.spawn().expect("the program starts"));
+    let mut first = Started::by(&mut slow);
     // Until it has released something: then it certainly writes.
     let released = || {
         let text = fs::read_to_string(path.join("ledger")).unwrap_or_default();
         text.lines().filter(|line| line.contains("\"released\"")).count()
     };
     while released() < 4 {
-        assert!(first.0.try_wait().expect("a child").is_none(), "it is still running");
+        assert!(first.try_wait().expect("a child").is_none(), "it is still running");
         std::thread::sleep(std::time::Duration::from_millis(50));
     }
     let args = ["run", "private.ron", "--until", "+20m", "--ledger", "ledger"];

@@ -61,6 +61,20 @@ fn a_lifetime_budget_survives_a_restart_without_a_flag() {
 }
 
 #[test]
+fn a_ledger_that_was_emptied_does_not_begin_anew_in_silence() {
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let path = folder.path();
+    table(path);
+    with_lifetime_budget(path, 1e9);
+    let begun = "it is empty: a new ledger begins, and what was spent before is not known";
+    let (_, said, code) = run(path, &["run", "stations.ron", "--json"]);
+    assert!(code == 0 && !said.contains(begun), "{said}");
+    fs::write(kept_by_itself(path), "").expect("emptied");
+    let (_, said, code) = run(path, &["run", "stations.ron", "--json"]);
+    assert!(code == 0 && said.contains(begun), "{said}");
+}
+
+#[test]
 fn a_seeded_run_keeps_no_ledger_by_itself_and_says_the_same_every_time() {
     let folder = tempfile::tempdir().expect("a temporary folder");
     let path = folder.path();

@@ -106,7 +106,7 @@ fn sites_with_their_own_data_alone_learn_with_a_server_without_any_what_one_proc
 
 #[test]
 #[cfg_attr(no_mosquitto, ignore = "needs mosquitto, which is absent")]
-fn a_round_that_is_lost_is_repeated_and_a_site_that_was_killed_in_training_makes_all_begin_anew() {
+fn a_lost_round_is_repeated_and_a_server_or_site_killed_in_training_makes_all_begin_anew() {
     let text = "Session(about: \"short\", source: Plant(attacks: Only([\"S101\"]), history_h: 3, \
         hours: 2), sampling: (decimate: Every(5)), thresholds: (arl0: \"8h\"), \
         privacy: (epsilon_flag: 4.0), model: (federation: Online(passes: 12)))";
@@ -123,6 +123,11 @@ fn a_round_that_is_lost_is_repeated_and_a_site_that_was_killed_in_training_makes
         }
     };
     wait_for("training over the broker");
+    // A server that is killed in training begins it anew, and so do the sites.
+    sleep(Duration::from_millis(300));
+    server.kill();
+    let mut server = plant.start("serve", &[], "server");
+    wait_for("training over the broker");
     broker.kill();
     broker = plant.broker();
     sleep(Duration::from_millis(300));
@@ -136,6 +141,8 @@ fn a_round_that_is_lost_is_repeated_and_a_site_that_was_killed_in_training_makes
     let said = plant.read("server.err");
     assert!(said.contains("P2 has forgotten the training: it begins anew"), "{said}");
     assert!(said.contains("1 trainings begun anew"), "{said}");
+    let of_site = plant.read("P1.err");
+    assert_eq!(of_site.matches("the training was broken off").count(), 2, "{of_site}");
     assert!(!said.contains("training is over: 0 words repeated"), "{said}");
     assert_eq!(incidents(&plant.read("server")), plant.alone(), "{said}");
     println!("{said}");
@@ -181,4 +188,42 @@ fn a_run_goes_on_without_a_site_that_has_left_and_with_it_when_it_returns() {
     assert_eq!(count(" late"), count(" missing"), "{about}");
     let opened = incidents(&plant.read("server"));
     assert!(opened.iter().any(|fact| fact["fact"] == "opened"), "{opened:?}");
+}
+
+#[test]
+#[cfg_attr(no_mosquitto, ignore = "needs mosquitto, which is absent")]
+fn a_site_leaves_a_running_federation_for_good_and_the_others_are_not_started_again() {
+    let plant = Plant::new("evidence");
+    plant.alone();
+    let _broker = plant.broker();
+    let mut sites = SITES.map(|name| plant.site(name));
+    let serve = || plant.start("serve", &["--speed", "800"], "server");
+    let mut server = serve();
+    let wait_for = |what: &str| {
+        let begin = Instant::now();
+        while !plant.read("server.err").contains(what) {
+            assert!(begin.elapsed() < PATIENCE, "{what}: {}", plant.read("server.err"));
+            sleep(Duration::from_millis(10));
+        }
+    };
+    wait_for("P3 is online");
+    sleep(Duration::from_secs(2));
+    sites[2].kill();
+    let mut leaves = plant.start("site", &["--client", "P3", "--leave"], "leaves");
+    assert!(leaves.ends_well(), "{}", plant.read("leaves.err"));
+    wait_for("P3 has left");
+    // The server remembers it.
+    sleep(Duration::from_secs(1));
+    server.kill();
+    let mut server = serve();
+    wait_for("P3 has left");
+    assert!(server.ends_well(), "{}", plant.read("server.err"));
+    for (site, name) in sites[..2].iter_mut().zip(SITES) {
+        assert!(site.ends_well(), "{}", plant.read(&format!("{name}.err")));
+    }
+    let facts = plant.read("server");
+    assert!(facts.contains("P3 has left: its own faults are not seen"), "{facts}");
+    let said = plant.read("server.err");
+    assert!(said.contains("goes on after step"), "{said}");
+    println!("{said}");
 }

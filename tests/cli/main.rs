@@ -23,6 +23,7 @@ mod faults;
 #[cfg(unix)]
 mod identity;
 mod init;
+mod kept_history;
 mod ledger;
 mod ledger_budget;
 #[cfg(unix)]
@@ -38,8 +39,11 @@ mod recording;
 #[cfg(unix)]
 mod remote;
 #[cfg(unix)]
+mod remote_live;
+#[cfg(unix)]
 mod rogue;
 mod run;
+mod started;
 mod steady;
 #[cfg(unix)]
 mod storm;

@@ -17,11 +17,12 @@ const ROWS: usize = 1500;
 /// spoil, each as its cells.
 struct Plant {
     folder: TempDir,
+    nominal: Vec<Vec<String>>,
     live: Vec<Vec<String>>,
 }
 
 /// Smooth waves that differ from sensor to sensor, with three digits, as a historian writes them.
-fn row(stamp: Timestamp, t: usize) -> Vec<String> {
+pub(crate) fn row(stamp: Timestamp, t: usize) -> Vec<String> {
     let noise = |k: usize| ((t * 7919 + k * 104_729) % 997) as f64 / 997.0;
     let wave = |k: usize| {
         let period = [37.0, 53.0, 71.0, 97.0][k];
@@ -31,11 +32,11 @@ fn row(stamp: Timestamp, t: usize) -> Vec<String> {
     std::iter::once(stamp).chain((0..4).map(|k| format!("{:.3}", wave(k)))).collect()
 }
 
-fn whole(n: usize) -> i64 {
+pub(crate) fn whole(n: usize) -> i64 {
     i64::try_from(n).expect("a small number")
 }
 
-fn begin() -> Timestamp {
+pub(crate) fn begin() -> Timestamp {
     "2024-10-27T00:00:00Z".parse().expect("a time")
 }
 
@@ -45,9 +46,9 @@ impl Plant {
         let folder = tempfile::tempdir().expect("a temporary folder");
         let at = |t: usize| SignedDuration::from_secs(period_s * whole(t));
         let live = (0..ROWS).map(|t| row(begin() + at(t), t + 5000)).collect();
-        let plant = Self { folder, live };
-        let nominal: Vec<_> = (0..900).map(|t| row(begin() - at(900 - t), t)).collect();
-        plant.write("nominal.csv", &nominal);
+        let nominal = (0..900).map(|t| row(begin() - at(900 - t), t)).collect();
+        let plant = Self { folder, nominal, live };
+        plant.write("nominal.csv", &plant.nominal);
         let nominal = "files: [\"nominal.csv\"]";
         let session = format!(
             "Session(about: \"a table\", source: Table(data: \".\", time: (column: \"time\")), \
@@ -342,4 +343,123 @@ fn rows_that_a_historian_wrote_twice_are_left_out_and_the_clock_has_not_moved() 
         assert_eq!(unused(&facts)["duplicate_stamp"], repeated, "{}", unused(&facts));
         assert!(!about_rows(&facts).iter().any(|what| what.contains("clock of the data")));
     }
+}
+
+/// Writes the nominal rows with `wild` in some cells, each as row and cell.
+fn with_wild_nominal(plant: &Plant, wild: &str, cells: &[(usize, usize)]) {
+    let mut nominal = plant.nominal.clone();
+    for (row, cell) in cells {
+        nominal[*row][*cell] = wild.into();
+    }
+    plant.write("nominal.csv", &nominal);
+}
+
+#[test]
+fn a_wild_value_in_nominal_data_does_not_blind_its_sensor_and_is_told() {
+    let mut plant = Plant::new(1);
+    for row in &mut plant.live[800..1000] {
+        row[1] = format!("{:.3}", row[1].parse::<f64>().expect("a number") + 40.0);
+    }
+    // In the fit range, for twenty rows, and in the calibration range.
+    let twenty: Vec<(usize, usize)> = (300..320).map(|row| (row, 1)).collect();
+    for (wild, cells) in
+        [("1e10", &[(300, 1)][..]), ("-2147483648", &twenty[..]), ("1e300", &[(700, 1)][..])]
+    {
+        with_wild_nominal(&plant, wild, cells);
+        let facts = plant.run();
+        let said = quality(&facts);
+        assert!(said.contains(&(Some("A"), "range")), "{wild}: {said:?}");
+        let opened = facts.iter().find(|fact| fact["fact"] == "opened");
+        assert_eq!(opened.expect("the fault is found")["root"], "A", "{wild}");
+        assert_eq!(summary(&facts)["unused_nominal_rows"]["wild_values"], cells.len(), "{wild}");
+        assert!(said.iter().any(|(_, what)| what.contains("of the nominal data taken out")));
+    }
+    let told = "1 wild value of the nominal data taken out";
+    let words = plant.said(&["run", "plant.ron"]);
+    assert!(words.contains(told), "{words}");
+    let check = plant.check();
+    assert!(
+        check.contains("wild values A          a1: 1 taken out of the nominal data"),
+        "{check}"
+    );
+    let screen = plant.said(&["screen", "plant.ron", "--at", "+5m", "--size", "160x40"]);
+    assert!(screen.contains("? 1 wild nominal value"), "{screen}");
+}
+
+#[test]
+fn sensors_that_are_wild_in_one_nominal_row_do_not_repeat_each_other() {
+    let plant = Plant::new(1);
+    with_wild_nominal(&plant, "1e10", &[(300, 1), (300, 2), (300, 3), (300, 4)]);
+    let facts = plant.run();
+    assert!(summary(&facts)["not_watched"].is_null(), "{}", summary(&facts));
+    assert_eq!(summary(&facts)["unused_nominal_rows"]["wild_values"], 4);
+}
+
+#[test]
+fn a_live_value_beyond_every_float_of_the_model_is_told_and_not_taken_as_missing() {
+    let mut plant = Plant::new(1);
+    plant.live[400][1] = "-1e308".into();
+    assert!(quality(&plant.run()).contains(&(Some("A"), "range")));
+}
+
+#[test]
+fn a_stamp_at_the_end_of_the_calendar_costs_its_row_and_nothing_else() {
+    let mut plant = Plant::new(1);
+    plant.live[700][0] = "9999-12-31 23:59:59".into();
+    let facts = plant.run();
+    assert_eq!(summary(&facts)["steps"], ROWS - 1);
+    assert_eq!(unused(&facts)["wrong_stamp"], 1);
+}
+
+/// What a command that fails says.
+fn complaint(plant: &Plant, args: &[&str]) -> String {
+    let output = plant.headwater(args);
+    assert_eq!(output.status.code(), Some(1), "{args:?}");
+    String::from_utf8(output.stderr).expect("text")
+}
+
+#[test]
+fn rows_of_another_period_than_that_of_the_models_are_refused() {
+    let mut plant = Plant::new(1);
+    for (row, cells) in plant.live.iter_mut().enumerate() {
+        let shown = begin() + SignedDuration::from_secs(5 * whole(row));
+        cells[0] = shown.strftime("%Y-%m-%d %H:%M:%S").to_string();
+    }
+    let what = "the replay range has a row every 5 s and the fit range one every 1 s";
+    for command in [&["run", "plant.ron"][..], &["check", "plant.ron"], &["train", "plant.ron"]] {
+        let said = complaint(&plant, command);
+        assert!(said.contains(what), "{command:?}: {said}");
+    }
+}
+
+#[test]
+fn a_period_that_the_rows_contradict_is_refused() {
+    let plant = Plant::new(1);
+    let file = plant.folder.path().join("plant.ron");
+    let session = fs::read_to_string(&file).expect("the session");
+    for (period, is_right) in [("1000000", false), ("0.1", false), ("1.01", true)] {
+        let sampling = format!("sampling: (period_s: {period}, ");
+        fs::write(&file, session.replace("sampling: (", &sampling)).expect("written");
+        let output = plant.headwater(&["check", "plant.ron"]);
+        let said = String::from_utf8_lossy(&output.stderr);
+        assert_eq!(output.status.success(), is_right, "{period}: {said}");
+        let what = format!("a row comes every {period} s, but in nominal.csv one comes every 1 s");
+        assert!(is_right || said.contains(&what), "{said}");
+    }
+}
+
+#[test]
+fn a_range_without_a_row_that_can_be_used_is_an_error_that_counts_its_rows() {
+    let mut plant = Plant::new(1);
+    plant.live.clear();
+    let said = complaint(&plant, &["run", "plant.ron"]);
+    assert!(said.contains("the replay range holds no data"), "{said}");
+    let mut reversed = plant.nominal.clone();
+    reversed.reverse();
+    plant.write("nominal.csv", &reversed);
+    let said = complaint(&plant, &["run", "plant.ron"]);
+    assert!(
+        said.contains("899 rows of the data not used: 899 × time stamp runs backward"),
+        "{said}"
+    );
 }

@@ -40,7 +40,7 @@ pub(super) struct Column {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Holds {
     Measurement,
-    /// The same number in every row that was looked at.
+    /// The same number in every row of a run that was looked at.
     Constant,
     /// A number that grows by the same amount from row to row.
     Counter,
@@ -189,6 +189,8 @@ fn columns(file: &Path, names: &[String]) -> Result<Vec<Column>> {
             }
         }
     }
+    let run = names.iter().position(|name| is_run(name));
+    let run = run.filter(|run| texts[*run] == 0);
     let describe = |(i, name): (usize, &String)| {
         let what = if is_label(name) {
             Holds::Label
@@ -196,6 +198,8 @@ fn columns(file: &Path, names: &[String]) -> Result<Vec<Column>> {
             Holds::Run
         } else if texts[i] > 0 {
             Holds::Text
+        } else if run.is_some_and(|run| only_changes_with(&values[run], &values[i])) {
+            Holds::Constant
         } else {
             kind_of(&values[i])
         };
@@ -212,6 +216,15 @@ fn is_label(name: &str) -> bool {
 fn is_run(name: &str) -> bool {
     let name = name.to_lowercase();
     ["run", "run_id", "simulationrun", "trial", "experiment", "file"].contains(&name.as_str())
+}
+
+/// Whether a number stays the same for as long as the run does: it describes the run, such as a seed.
+fn only_changes_with(runs: &[f64], values: &[f64]) -> bool {
+    let mut steps = runs.windows(2).zip(values.windows(2));
+    runs.len() == values.len()
+        && steps.all(|(run, value)| {
+            run[0].to_bits() != run[1].to_bits() || value[0].to_bits() == value[1].to_bits()
+        })
 }
 
 pub(super) fn kind_of(values: &[f64]) -> Holds {

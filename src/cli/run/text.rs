@@ -219,9 +219,8 @@ pub(in crate::cli) fn print_head(out: &mut impl Write, head: &Head) -> io::Resul
 /// What of the data was not looked at.
 fn print_unused(out: &mut impl Write, summary: &Summary) -> io::Result<()> {
     let of = [("data", summary.unused_rows), ("nominal data", summary.unused_nominal_rows)];
-    for (data, unused) in of.into_iter().filter(|(_, unused)| !unused.is_none()) {
-        let rows = count(unused.rows as usize, "row");
-        writeln!(out, "{rows} of the {data} not used: {}", unused.words())?;
+    for told in of.into_iter().filter_map(|(data, unused)| unused.told(data)) {
+        writeln!(out, "{told}")?;
     }
     for of in summary.not_watched.chunk_by(|a, b| a.client == b.client) {
         let sensors: Vec<String> =

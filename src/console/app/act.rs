@@ -268,7 +268,7 @@ fn open(model: &mut Model) -> Option<Effect> {
             if matches!(model.stage, Stage::Failed(_)) {
                 return name.map(Effect::Open);
             }
-            model.question = name.map(Question::Open);
+            return name.map(Effect::CheckData);
         }
     }
     None

@@ -134,10 +134,7 @@ impl Model {
                 let incident = self.chosen_incident().map(|i| i.number).ok_or("no incident yet")?;
                 Some(self.shelve(incident, seconds))
             }
-            Typed::Open(name) => {
-                self.question = Some(Question::Open(name));
-                None
-            }
+            Typed::Open(name) => Some(Effect::CheckData(name)),
             Typed::Bell(on) => {
                 self.bell = on;
                 None

@@ -165,7 +165,7 @@ impl Model {
             members.filter(|client| Some(*client) != incident.root).collect()
         });
         if roots.is_empty() {
-            self.message(format!("nobody else takes part in #{number}"));
+            self.message(format!("no other client takes part in #{number}"));
         } else {
             self.question = Some(Question::Correct { incident: number, roots });
         }

@@ -102,8 +102,8 @@ impl Question {
             Self::Write { .. } => yes("write"),
             Self::Mark | Self::ToMark => Vec::new(),
             Self::Open(_) => yes("open"),
-            Self::Quit { goes_on: true, .. } => yes("quit, the next start goes on with them"),
-            Self::Quit { goes_on: false, .. } => yes("quit, the next start begins anew"),
+            Self::Quit { goes_on: true, .. } => yes("quit; the next start goes on with them"),
+            Self::Quit { goes_on: false, .. } => yes("quit; they are not kept"),
         }
     }
 }

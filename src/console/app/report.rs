@@ -4,7 +4,7 @@ use super::super::measured::Measured;
 use super::super::remark::Remark;
 use super::super::text::clean;
 use super::super::watched::Watched;
-use super::{Effect, Model, Stage};
+use super::{Effect, Model, Stage, Tuning};
 use crate::engine::handle::{Command, EngineEvent, RecordState, Update};
 use crate::fact::Priority;
 
@@ -31,8 +31,12 @@ pub(super) fn learn(model: &mut Model, report: EngineEvent) -> Option<Effect> {
         EngineEvent::News(update) => return take_news(model, *update),
         EngineEvent::Ordered(Ok(())) => {
             model.remark = model.last_deed().map(|said| Remark::done(&said));
-            // A knob that was set elsewhere is no longer where the trial began.
-            model.tuning = None;
+            // A knob that was set elsewhere is no longer where the trial began. An alarm that was
+            // acknowledged moves no knob.
+            let began = model.tuning.as_ref().map(|tuning| tuning.from);
+            if began.is_some_and(|from| model.setting(from.knob()) != Some(from)) {
+                model.tuning = None;
+            }
         }
         EngineEvent::Ordered(Err(why)) => model.failure(why),
         EngineEvent::Tried(found) => {
@@ -77,12 +81,17 @@ fn take_news(model: &mut Model, update: Update) -> Option<Effect> {
     }
     let mut rings = false;
     if let Some(watched) = &mut model.watched {
+        let incidents = watched.incidents.len();
         let known = |number| watched.incident(number).map(|incident| incident.priority);
         rings = update.news.incidents.iter().any(|incident| {
             incident.priority == Priority::P1 && known(incident.number) != Some(Priority::P1)
         });
         watched.take(&update.news);
         watched.snapshot = update.snapshot.or(watched.snapshot.take());
+        if let Some(tuning) = model.tuning.as_mut().filter(|_| watched.incidents.len() > incidents)
+        {
+            tuning.outdate();
+        }
         if let (true, Some(snapshot)) = (model.as_written.is_empty(), &watched.snapshot) {
             model.as_written.clone_from(&snapshot.knobs);
         }
@@ -93,5 +102,9 @@ fn take_news(model: &mut Model, update: Update) -> Option<Effect> {
         model.seeking = None;
     }
     let live = matches!(model.stage, Stage::Playing) && model.seeking.is_none();
-    (rings && model.bell && live).then_some(Effect::Bell)
+    if rings && model.bell && live {
+        return Some(Effect::Bell);
+    }
+    let again = model.tuning.as_mut().and_then(Tuning::ask_again);
+    again.map(|turn| Effect::Command(Command::WhatIf(turn)))
 }

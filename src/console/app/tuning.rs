@@ -25,6 +25,8 @@ pub(crate) struct Tuning {
     /// The newest answer, which may be of a value already left.
     pub found: Option<Tried>,
     asked: Option<Turn>,
+    /// Another alarm has opened since: the answer is of a shorter day.
+    outdated: bool,
     /// Values that were asked for the curve: each once, whatever the answer.
     further: Vec<Turn>,
     /// What other values of the knob would have meant, as far as it was asked.
@@ -53,6 +55,7 @@ impl Tuning {
             why: None,
             found: None,
             asked: None,
+            outdated: false,
             further: Vec::new(),
             curve: Vec::new(),
         }
@@ -69,11 +72,25 @@ impl Tuning {
     /// The question to ask now, if one is to be asked; it counts as asked.
     pub(crate) fn ask(&mut self) -> Option<Turn> {
         let known = self.found.as_ref().is_some_and(|found| found.turn == self.trial);
+        let known = known && !self.outdated;
         if self.asked.is_some() || known || !self.has_moved() || !can_be_tried(self.knob()) {
             return None;
         }
         self.asked = Some(self.trial);
+        self.outdated = false;
         self.asked
+    }
+
+    /// Another alarm has opened: what was answered is asked again. The old answer is shown until then.
+    pub(crate) fn outdate(&mut self) {
+        self.outdated = true;
+        self.further.clear();
+        self.curve.clear();
+    }
+
+    /// The question to ask again, if another alarm has opened.
+    pub(crate) fn ask_again(&mut self) -> Option<Turn> {
+        if self.outdated { self.ask() } else { None }
     }
 
     /// A question about another value of the knob, for the curve; asked while nothing else is.

@@ -10,6 +10,7 @@ use jiff::Timestamp;
 use crate::console::app::{Effect, Model, Msg, update};
 use crate::console::key::Key;
 use crate::console::keymap::Meaning;
+use crate::console::sessions;
 use crate::console::theme::{Choice, Terminal, Theme};
 use crate::engine::handle::{Command, EngineEvent, Opened, Update};
 use crate::engine::pace::Pace;
@@ -192,7 +193,10 @@ impl Console {
     }
 
     pub(crate) fn tell(&mut self, msg: Msg) {
-        self.effects.extend(update(&mut self.model, msg));
+        match update(&mut self.model, msg) {
+            Some(Effect::CheckData(name)) => self.tell(sessions::checked(name)),
+            effect => self.effects.extend(effect),
+        }
     }
 
     pub(crate) fn report(&mut self, report: EngineEvent) {

@@ -46,8 +46,8 @@ fn a_threshold_that_is_set_flags_the_past_anew_says_so_and_undone_shows_it_as_se
 fn the_method_that_does_not_decide_is_labelled_as_rehearsed() {
     let mut desk = at_work();
     for (mode, sent, rehearsed) in [
-        ("evidence", "symbols sent", "flags Z, rehearsed"),
-        ("paper", "flags Z ", "symbols, rehearsed"),
+        ("evidence", "symbols sent", "flags Z, not sent"),
+        ("paper", "flags Z ", "symbols, not sent"),
     ] {
         desk.keys(&format!(":mode {mode}<enter><enter>2"));
         desk.steps(3);

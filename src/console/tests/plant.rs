@@ -16,6 +16,7 @@ use crate::engine::run::RunOptions;
 use crate::engine::watch::{News, Watch};
 use crate::incident::Order;
 use crate::session::{Mark, Session};
+use crate::stream::Event;
 
 const SESSION: &str = r#"Session(
     about: "a morning",
@@ -124,6 +125,18 @@ impl Desk {
         Self::looking_after(ATTACK)
     }
 
+    /// The same of a data set that also labels `missed`.
+    pub(crate) fn looking_where_labelled(missed: Event) -> Self {
+        let (opened, bulletins) = &*SAID;
+        let mut opened = opened.clone();
+        opened.events.push(missed);
+        let mut desk = Self::blank();
+        desk.console.report(EngineEvent::Opened(Box::new(opened)));
+        desk.console.report(EngineEvent::Playing);
+        desk.hear_on(bulletins);
+        desk
+    }
+
     /// Nothing has been said yet, and no engine is there.
     pub(crate) fn blank() -> Self {
         Self { console: Console::bare(&session()), watch: None, heard: 0 }
@@ -161,6 +174,13 @@ impl Desk {
         let ending = self.watch().run().ending(Duration::ZERO);
         self.console.report(EngineEvent::Ended(Box::new(ending)));
         self
+    }
+
+    /// A person enters the run here.
+    pub(crate) fn enter(&mut self) {
+        let mut news = News::default();
+        self.watch().enter_here(&mut news);
+        self.news(news);
     }
 
     pub(crate) fn steps(&mut self, steps: usize) {

@@ -1,5 +1,7 @@
 //! What the screen promises: where colour is, what words stand where, which pictures are curves.
 
+use std::sync::Arc;
+
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
 
@@ -8,6 +10,8 @@ use super::screen;
 use crate::console::glyph::BLOCKS;
 use crate::console::theme::{Choice, Depth, Terminal, Theme};
 use crate::console::view::view;
+use crate::engine::prepare::Prepared;
+use crate::privacy::Spend;
 
 /// A desk some steps after its first incident opened.
 fn alarmed() -> Desk {
@@ -79,4 +83,41 @@ fn losses_and_sensors_are_curves_of_dots() {
     assert!(has_dots(&screen(&desk.console, 120, 40)), "the losses");
     desk.keys("2");
     assert!(has_dots(&screen(&desk.console, 250, 80)), "the sensors");
+}
+
+#[test]
+fn a_loss_says_what_noise_is_in_it_and_a_bare_one_says_nothing_of_noise() {
+    let mut desk = alarmed();
+    let shown = |desk: &mut Desk| {
+        let overview = screen(&desk.keys("1").console, 120, 40);
+        [overview, screen(&desk.keys("5").console, 120, 40)]
+    };
+    for picture in shown(&mut desk) {
+        assert!(picture.contains("mean ") && !picture.contains("noise of ε"), "{picture}");
+    }
+    let model = &mut desk.console.model;
+    let mut prepared = Prepared::clone(model.prepared.as_ref().expect("models"));
+    for trained in prepared.spent.clients.iter_mut().flatten() {
+        trained.spend = Spend::Gaussian { sensitivity: 1.0, sigma: 1.0 };
+    }
+    model.prepared = Some(Arc::new(prepared));
+    (model.subject.privacy.epsilon_a, model.subject.privacy.epsilon_g) = (Some(6.0), Some(3.0));
+    let [overview, training] = shown(&mut desk);
+    assert!(overview.contains("noise of ε 6 in it"), "{overview}");
+    assert!(training.contains("x_a with noise of ε 6"), "{training}");
+    assert!(training.contains("Gradients come back with noise of ε 3."), "{training}");
+}
+
+#[test]
+fn a_large_screen_has_no_empty_half_in_any_view_of_trends() {
+    let mut desk = alarmed();
+    for (name, key) in [("influence", "3"), ("incident", "4"), ("privacy", "6")] {
+        desk.keys(key);
+        for (width, height) in [(200, 60), (250, 80)] {
+            let picture = screen(&desk.console, width, height);
+            let empty = picture.lines().filter(|line| line.trim_matches([' ', '│']).is_empty());
+            let empty = empty.count();
+            assert!(empty <= usize::from(height) / 6, "{name}: {empty} empty rows\n{picture}");
+        }
+    }
 }

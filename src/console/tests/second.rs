@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use super::plant::{ATTACK, Desk};
 use super::screen;
-use crate::console::app::{Screen, Stage};
+use crate::console::app::{Effect, Question, Screen, Stage};
 use crate::console::sessions;
 use crate::engine::handle::Command;
 use crate::engine::knob::{Knob, KnobValue};
@@ -159,6 +159,14 @@ fn a_session_without_data_is_not_left_for() {
     assert!(!why.is_empty());
     assert!(sessions::with_data("no such session").is_err());
     assert!(sessions::with_data("twin").is_ok());
+    let mut desk = Desk::looking();
+    desk.keys(":open hai-22.04<enter>");
+    assert_eq!(desk.console.model.question, None, "there is nothing to ask");
+    assert!(desk.said().contains("this one goes on"), "{}", desk.said());
+    desk.keys(":open twin<enter>");
+    assert_eq!(desk.console.model.question, Some(Question::Open("twin".into())));
+    desk.keys("n");
+    assert!(!desk.console.effects.iter().any(|effect| matches!(effect, Effect::Open(_))));
 }
 
 #[test]

@@ -1,4 +1,4 @@
-//! Every view over a real morning of the plant: at three sizes and below, by role, without colour and
+//! Every view over a real morning of the plant: at four sizes and below, by role, without colour and
 //! in ASCII, with a knob on trial, looking back, and with a dozen clients.
 
 use std::sync::LazyLock;
@@ -32,7 +32,7 @@ pub(crate) const ALL_SCREENS: [(&str, &str); 9] = [
     ("help", "1?"),
 ];
 
-pub(crate) const SIZES: [(u16, u16); 3] = [(80, 24), (120, 40), (200, 60)];
+pub(crate) const SIZES: [(u16, u16); 4] = [(80, 24), (120, 40), (200, 60), (250, 80)];
 
 /// Steps to 01:30:10: one incident is over and unanswered, another open with an effect.
 const DURING: usize = 1082;
@@ -63,7 +63,11 @@ fn shown(opened: Opened, news: News, standing: Snapshot) -> Console {
     let sessions = SHIPPED.iter().map(|session| Openable {
         name: session.name.to_owned(),
         about: format!("the session called {}", session.name),
-        data: if session.name.starts_with("plant") { Data::BuiltIn } else { Data::Absent },
+        data: match session.name {
+            name if name.starts_with("plant-live") => Data::Live,
+            name if name.starts_with("plant") => Data::BuiltIn,
+            _ => Data::Absent,
+        },
     });
     console.tell(Msg::Sessions(sessions.collect()));
     console
@@ -192,7 +196,7 @@ fn by_attribute(buffer: &Buffer) -> String {
 }
 
 #[test]
-fn every_view_at_three_sizes_by_role_on_dark_and_paper_alike() {
+fn every_view_at_four_sizes_by_role_on_dark_and_paper_alike() {
     let mut console = during();
     for (name, keys) in ALL_SCREENS {
         goes_to(&mut console, keys);

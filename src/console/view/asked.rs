@@ -11,7 +11,7 @@ use super::pen::{Canvas, cut, width};
 use crate::console::app::{Model, Prompt, Question};
 
 /// Cells of the way out.
-const LEAVE: u16 = 9;
+const LEAVE: u16 = 10;
 
 /// Draws what is typed or asked into the first row of `area`; whether there is any.
 pub(crate) fn draw(model: &Model, area: Rect, canvas: &mut Canvas) -> bool {
@@ -58,5 +58,5 @@ fn asked(model: &Model, question: &Question, area: Rect, canvas: &mut Canvas) {
         x = canvas.put(area, x, 0, what, theme.text) + 2;
     }
     x = canvas.put(area, x, 0, "esc", theme.cursor) + 1;
-    canvas.put(area, x, 0, "leave", theme.label);
+    canvas.put(area, x, 0, "cancel", theme.label);
 }

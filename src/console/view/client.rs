@@ -131,7 +131,7 @@ fn draw_row(scene: &Scene, axis: &Axis, client: usize, row: Row, area: Rect, can
     let theme = scene.theme;
     let y = area.height.saturating_sub(1);
     let trend = axis.trend(area);
-    // The method that does not decide is rehearsed, and nothing of it is sent.
+    // What the method that does not decide would send is worked out and not sent.
     let evidence = scene.mode() == Mode::Evidence;
     let (name, value) = match row {
         Row::Quantity(of) => {
@@ -147,14 +147,14 @@ fn draw_row(scene: &Scene, axis: &Axis, client: usize, row: Row, area: Rect, can
                     };
                     (name, Some(reading(scene, client, trace)))
                 }
-                Quantity::Flags if evidence => ("flags Z, rehearsed", None),
+                Quantity::Flags if evidence => ("flags Z, not sent", None),
                 Quantity::Flags => ("flags Z", None),
             }
         }
         Row::Symbols => {
             let columns = axis.grades(scene, client);
             FlagGrid { columns: &columns, raised: theme.text, theme }.draw(trend, canvas.buffer);
-            (if evidence { "symbols sent" } else { "symbols, rehearsed" }, None)
+            (if evidence { "symbols sent" } else { "symbols, not sent" }, None)
         }
         Row::Norm(trace) => {
             let columns = axis.trace(scene, client, trace);
@@ -217,7 +217,7 @@ fn title<'a>(scene: &Scene<'a>, client: usize, known: &'a Client) -> Vec<Span<'a
             title.push(span("? out of calibration", theme.missing));
         }
         Some(Standing::Unreliable) => {
-            title.push(span("? not to be believed: unlike its calibration", theme.missing));
+            title.push(span("? unreliable: unlike its calibration", theme.missing));
         }
         Some(Standing::Trusted) | None => {}
     }

@@ -14,7 +14,7 @@
 use ratatui::layout::Rect;
 use ratatui::style::Style;
 
-use super::pen::{Canvas, columns, cut, part, width};
+use super::pen::{Canvas, columns, cut, fitting, part, width};
 use super::scene::Scene;
 use super::status::Status;
 use crate::console::mouse::Target;
@@ -29,7 +29,7 @@ const BOX: u16 = 4;
 /// The least room between two boxes: an arrow and a few letters.
 const GAP: u16 = 12;
 /// The most room between two boxes.
-const WIDEST_GAP: u16 = 60;
+const WIDEST_GAP: u16 = 90;
 
 /// One influence to be drawn.
 #[derive(Debug, Clone, PartialEq)]
@@ -37,6 +37,8 @@ pub(crate) struct Edge {
     pub from: usize,
     pub to: usize,
     pub delay_s: Option<f64>,
+    /// The middle of the delays that incidents have shown.
+    pub seen_s: Option<f64>,
     /// By the strongest of all; none where it is only declared.
     pub strength: Option<f64>,
 }
@@ -49,9 +51,19 @@ impl Edge {
             Some(_) => "weak",
             None => "declared",
         };
-        match self.delay_s {
-            Some(delay) => format!("{delay:.0} s · {strength}"),
-            None => strength.to_owned(),
+        match (self.delay_s, self.seen_s) {
+            (Some(delay), _) => format!("{delay:.0} s · {strength}"),
+            (None, Some(seen)) => format!("{strength} · seen {seen:.0} s"),
+            (None, None) => strength.to_owned(),
+        }
+    }
+
+    /// The delay alone, where there is no room for more.
+    fn short_words(&self) -> String {
+        match (self.delay_s, self.seen_s) {
+            (Some(delay), _) => format!("{delay:.0} s"),
+            (None, Some(seen)) => format!("seen {seen:.0} s"),
+            (None, None) => String::new(),
         }
     }
 }
@@ -72,7 +84,7 @@ fn box_cells(width: u16, clients: usize) -> u16 {
 
 /// Clients from left to right: each after those that influence it, as far as there is no circle; the
 /// plant's order among equals.
-fn order(clients: usize, edges: &[Edge]) -> Vec<usize> {
+pub(super) fn order(clients: usize, edges: &[Edge]) -> Vec<usize> {
     let mut left: Vec<usize> = (0..clients).collect();
     let mut order = Vec::new();
     while !left.is_empty() {
@@ -128,9 +140,9 @@ pub(crate) fn draw(
             let (x, room) = (left(from) + cells + 1, gap.saturating_sub(2));
             let arrow = format!("{}▶", sign.repeat(usize::from(room.saturating_sub(1))));
             canvas.put(area, x, 1, &arrow, style);
-            let words = edge.words();
+            let words = fitting([edge.words(), edge.short_words()], room).unwrap_or_default();
             let at = x + room.saturating_sub(width(&words)) / 2;
-            canvas.put(area, at, 0, &cut(&words, room), theme.label);
+            canvas.put(area, at, 0, &words, theme.label);
         } else {
             arc(
                 &edge.words(),
@@ -200,7 +212,7 @@ mod tests {
     use super::*;
 
     fn edge(from: usize, to: usize) -> Edge {
-        Edge { from, to, delay_s: Some(10.0), strength: Some(0.9) }
+        Edge { from, to, delay_s: Some(10.0), seen_s: Some(35.0), strength: Some(0.9) }
     }
 
     #[test]
@@ -215,6 +227,9 @@ mod tests {
     #[test]
     fn a_strength_is_said_in_a_word() {
         assert_eq!(edge(0, 1).words(), "10 s · strong");
-        assert_eq!(Edge { strength: None, delay_s: None, ..edge(0, 1) }.words(), "declared");
+        let declared = Edge { strength: None, delay_s: None, ..edge(0, 1) };
+        assert_eq!(declared.words(), "declared · seen 35 s");
+        assert_eq!(declared.short_words(), "seen 35 s");
+        assert_eq!(Edge { seen_s: None, ..declared }.words(), "declared");
     }
 }

@@ -138,13 +138,13 @@ fn verdicts(theme: &Theme) -> Vec<HelpLine> {
         (State::Root, "it began here"),
         (State::RootUnseen, "the same, not ack. yet"),
         (State::Unknown, "began at one of several"),
-        (State::Effect, "only feels it; is silent"),
-        (State::Single, "nobody else feels it"),
+        (State::Effect, "follows a root; no alarm"),
+        (State::Single, "no other is affected"),
         (State::Returned, "returned, not ack."),
         (State::Latched, "a change that stays"),
         (State::Shelved, "silenced for a time"),
         (State::OutOfService, "until it is put back"),
-        (State::Missing, "nothing comes from it"),
+        (State::Missing, "sends no data"),
     ];
     told.into_iter()
         .map(|(state, what)| {

@@ -2,8 +2,8 @@
 //!
 //! ```text
 //! ── ▲ #7 ROOT P1 boiler  not acknowledged  4m20s ────────────────
-//!  ▲ P1 boiler   ········▅███████████████   ROOT    10:38:00
-//!  ↳ P2 turbine  ·············▃▅█████████   effect  +50 s
+//!  ▲ P1 boiler   ▁▁▁▂▁▁▁│▅███████████████   ROOT    10:38:00
+//!  ↳ P2 turbine  ▁▁▁▁▁▁▂▁▁▁▁▁│▃▅█████████   effect  +50 s
 //!  5 s           10:33         ▴ alarmed first
 //! ── why ────────────────────────── ── probability of being the root ─
 //!  1 All evidence taken together …   P1 boiler  0.93 ████████████
@@ -26,7 +26,6 @@ use super::status::{delay, lasted, nature, seen_after, state_of};
 use super::{axis, incidents, tail, words};
 use crate::console::action::Action;
 use crate::console::clock::round_length;
-use crate::console::glyph::NONE;
 use crate::console::mouse::Target;
 use crate::console::text::clean;
 use crate::console::theme::State;
@@ -41,9 +40,11 @@ use crate::session::Mode;
 
 /// Marks who rose first on the axis.
 const FIRST_OUT: &str = "▴ alarmed first";
+/// The onset of a member, above its trend.
+const ONSET: &str = "│";
 const TWO_COLUMNS: u16 = 110;
 /// Rows that the trend of a member gets at most.
-const TALLEST: u16 = 10;
+const TALLEST: u16 = 16;
 /// Rows that stay free for what will happen.
 const TO_COME: u16 = 3;
 /// From this width on, members have their whole names.
@@ -129,7 +130,7 @@ fn title(scene: &Scene, incident: &Incident) -> Vec<Span<'static>> {
 }
 
 /// Members on one axis in order of onset: the staircase is the argument.
-fn stairs(scene: &Scene, incident: &Incident, area: Rect, canvas: &mut Canvas) {
+pub(super) fn stairs(scene: &Scene, incident: &Incident, area: Rect, canvas: &mut Canvas) {
     let (theme, clock) = (scene.theme, scene.model.clock);
     let whole = area.width >= WHOLE_NAMES;
     let name = if whole { scene.full_name_cells(20) } else { scene.name_cells(10) };
@@ -138,10 +139,11 @@ fn stairs(scene: &Scene, incident: &Incident, area: Rect, canvas: &mut Canvas) {
     let columns = area.width.saturating_sub(margin + words + 1);
     let until = incident.closed.map_or(scene.moment, |closed| closed.time).max(incident.onset);
     let axis = scene.axis_over(margin, columns, incident.onset.min(until), until);
-    let mut rest = area;
-    let labels = pen::take_last(&mut rest, 1);
     let members = (incident.members.len() as u16).max(1);
+    let mut rest = pen::part(area, 0, area.height.saturating_sub(1));
     let height = even((rest.height / members).clamp(1, TALLEST));
+    rest.height = rest.height.min(members * height);
+    let labels = pen::part(area, rest.height, 1);
     for (at, member) in (0..rest.height / height).zip(&incident.members) {
         let root = incident.root == Some(member.client);
         let state = match incident.root {
@@ -205,7 +207,7 @@ fn root_sensors(scene: &Scene, incident: &Incident, area: Rect, canvas: &mut Can
     }
 }
 
-/// One member: nothing before its onset, then its evidence or its flags.
+/// One member: its evidence or its flags around the onset, which is a line.
 fn stair(scene: &Scene, axis: &Axis, member: &Member, row: Rect, canvas: &mut Canvas) {
     let theme = scene.theme;
     let trend = axis.trend(row);
@@ -220,16 +222,11 @@ fn stair(scene: &Scene, axis: &Axis, member: &Member, row: Rect, canvas: &mut Ca
             FlagGrid { columns: &columns, raised: theme.over, theme }.draw(trend, canvas.buffer);
         }
     }
-    for column in 0..trend.width {
-        let end = axis.window.start(i64::from(column) + 1);
-        if end > member.onset {
-            break;
-        }
-        let known = axis.steps.get(usize::from(column)) != Some(&Column::Outside);
-        let (glyph, style) = if known { (NONE, theme.frame) } else { (" ", theme.text) };
-        for y in trend.y..trend.bottom() {
-            let glyph = if y + 1 == trend.bottom() { glyph } else { " " };
-            sign(canvas.buffer, trend.x + column, y, glyph, style);
+    if let Some(column) = axis.window.column_of(member.onset).filter(|_| trend.height > 1) {
+        for position in pen::columns(trend, column, 1).positions() {
+            if canvas.buffer[position].symbol() == " " {
+                sign(canvas.buffer, position.x, position.y, ONSET, theme.label);
+            }
         }
     }
     cursor(scene, axis, trend, canvas);
@@ -254,7 +251,7 @@ fn posterior(scene: &Scene, incident: &Incident, width: u16) -> Section {
     order.sort_by(|a, b| b.1.total_cmp(&a.1).then(a.0.cmp(&b.0)));
     let cells = scene.full_name_cells(20);
     // A blank, the figure, and "named" behind the bar.
-    let bar = f64::from(width.saturating_sub(cells + 16).clamp(8, 40));
+    let bar = f64::from(width.saturating_sub(cells + 17).clamp(8, 40));
     let lines = order.into_iter().take(12).map(|(client, p)| {
         let root = incident.root == Some(client);
         let (text, style) = if root { (theme.root, theme.root) } else { (theme.text, theme.trend) };

@@ -224,7 +224,7 @@ pub(crate) fn who(scene: &Scene, incident: &Incident) -> String {
         return scene.name(root).to_owned();
     }
     let names: Vec<&str> = incident.candidates.iter().map(|c| scene.name(*c)).collect();
-    if names.is_empty() { "nobody can be named".into() } else { names.join(" or ") }
+    if names.is_empty() { "no client can be named".into() } else { names.join(" or ") }
 }
 
 fn effects(scene: &Scene, incident: &Incident, width: u16, room: usize) -> Vec<Line<'static>> {

@@ -1,7 +1,7 @@
 //! Who influences whom: learned from nominal operation, declared by the session, shown by incidents.
 //!
 //! ```text
-//! ── influence  rows cause, columns feel ──────────────
+//! ── influence  rows are causes, columns effects ──────────────
 //!           P1    P2    P3
 //!  ▲ P1      \   ██9   ▒▒4      the darker the stronger; d is only declared
 //!    P2             \    d
@@ -10,6 +10,8 @@
 //! ── incidents that began at P1 ────────────────────────
 //!  #7 10:38:00  P1 ─50 s▶ P2 ─40 s▶ P3
 //! ── states that move together ─────────────────────────
+//! ── how #7 spread ─────────────────────────────────────
+//!  ▲ P1  ▁▁▁▂▁▁▁│▅███████████████   ROOT    10:38:00
 //! ── scale ─────────────────────────────────────────────
 //! ```
 
@@ -18,12 +20,12 @@ use ratatui::style::Style;
 use ratatui::text::Line;
 
 use super::graph::{self, Edge};
-use super::incidents;
 use super::pen::{self, Canvas, MatrixCell, Section, cut, part, span, wrapped};
-use super::rows::client_name;
+use super::rows::{Quantity, client_name, quantity as quantity_of};
 use super::scene::Scene;
 use super::status::{after, delay};
 use super::together;
+use super::{axis, incident, incidents};
 use crate::console::mouse::Target;
 use crate::console::text::clean;
 use crate::console::watched::Watched;
@@ -34,6 +36,8 @@ use crate::server::influence::InfluenceGraph;
 const ABOUT: u16 = 6;
 /// Cells of a strength: two shades and a digit, and a gap.
 const CELL: u16 = 4;
+/// Rows that the trend of a client gets at most.
+const TALLEST: u16 = 10;
 
 /// What incidents have shown of one pair.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
@@ -83,7 +87,7 @@ impl<'a> Source<'a> {
     }
 
     /// Every influence that is known or declared.
-    fn edges(&self, scene: &Scene) -> Vec<Edge> {
+    fn edges(&self, scene: &Scene, incidents: &[Incident]) -> Vec<Edge> {
         let clients = scene.measured.clients.len();
         let pairs = (0..clients).flat_map(|from| (0..clients).map(move |to| (from, to)));
         let edge = |(from, to): (usize, usize)| {
@@ -101,7 +105,9 @@ impl<'a> Source<'a> {
                 }
             };
             let is_known = from != to && (declared || strength.is_some());
-            is_known.then_some(Edge { from, to, delay_s, strength })
+            let seen = Seen::of(incidents, from, to);
+            let seen_s = (seen.felt > 0).then_some(seen.delay_s);
+            is_known.then_some(Edge { from, to, delay_s, seen_s, strength })
         };
         pairs.filter_map(edge).collect()
     }
@@ -117,7 +123,7 @@ impl<'a> Source<'a> {
     fn scale(&self) -> &'static str {
         match self {
             Self::Learned(_) => "░ ▒ ▓ █ strength by the strongest, digit tenths   d declared only",
-            Self::Counted(_) => "░ ▒ ▓ █ share of its incidents that were felt   d declared only",
+            Self::Counted(_) => "░ ▒ ▓ █ share of its incidents with effects   d declared only",
         }
     }
 }
@@ -131,14 +137,15 @@ pub(crate) fn draw(scene: &Scene, skip: usize, area: Rect, canvas: &mut Canvas) 
         return;
     };
     let source = Source::of(scene, watched);
-    let edges = source.edges(scene);
+    let edges = source.edges(scene, &watched.incidents);
     let picture = graph::rows(scene, &edges, area.width).filter(|rows| rows + 8 <= area.height);
-    let how = if picture.is_some() { "from left to right" } else { "rows cause, columns feel" };
+    let how =
+        if picture.is_some() { "from left to right" } else { "rows are causes, columns effects" };
     let title =
         [span("influence", theme.strong), span(how, theme.text), span(source.words(), theme.label)];
     let mut rest = canvas.panel(area, title);
     if let Some(rows) = picture {
-        let open = scene.model.listed().find(|i| i.is_open() && !scene.is_found_later(i));
+        let open = shown_incident(scene).filter(|incident| incident.is_open());
         graph::draw(scene, &edges, open, pen::take(&mut rest, rows), canvas);
     } else {
         let rows = (scene.measured.clients.len() as u16 + 1).min(rest.height * 2 / 3);
@@ -154,17 +161,55 @@ pub(crate) fn draw(scene: &Scene, skip: usize, area: Rect, canvas: &mut Canvas) 
     let mut above = pen::take(&mut rest, wanted);
     let spare = rest.height - states;
     let name = scene.full_name(scene.model.chosen);
+    let shown_by = shown_incident(scene);
     if spare >= 2 && !courses.is_empty() {
         let section = Section { title: format!("incidents that began at {name}"), lines: courses };
         let rows = spare.min(section.lines.len() as u16 + 1);
         canvas.sections(&[section], 0, pen::take(&mut rest, rows));
     }
     together::draw(scene, pen::take(&mut rest, states), canvas);
+    below(scene, shown_by, &edges, rest, canvas);
     let skip = skip.min(lines.len().saturating_sub(usize::from(above.height.saturating_sub(1))));
     above = canvas.panel(above, [span(name, theme.cursor), span("→", theme.text)]);
     for (y, (text, style)) in (0..above.height).zip(lines.into_iter().skip(skip)) {
         canvas.cut(above, 1, y, &text, style);
     }
+}
+
+/// The incident that the view is about: the open one, else the newest that began at the chosen client.
+fn shown_incident<'a>(scene: &Scene<'a>) -> Option<&'a Incident> {
+    let known = || scene.model.listed().filter(|incident| !scene.is_found_later(incident));
+    let open = known().find(|incident| incident.is_open());
+    open.or_else(|| known().find(|incident| incident.root == Some(scene.model.chosen)))
+}
+
+/// What is left of a large screen: how trouble spread, or how all clients stand while there is none.
+fn below(scene: &Scene, shown: Option<&Incident>, edges: &[Edge], area: Rect, canvas: &mut Canvas) {
+    let theme = scene.theme;
+    let clients = scene.measured.clients.len() as u16;
+    let rows = shown.map_or(clients, |incident| incident.members.len() as u16).max(1);
+    if area.height < 2 * rows + 2 {
+        return;
+    }
+    if let Some(incident) = shown {
+        let title = format!("how #{} spread", incident.number);
+        let rest = canvas.panel(area, [span(title, theme.strong)]);
+        incident::stairs(scene, incident, rest, canvas);
+        return;
+    }
+    let quantity = Quantity::order(scene.mode())[0];
+    let title = [span("all clients", theme.strong), span(quantity.long_name(), theme.label)];
+    let mut rest = canvas.panel(area, title);
+    let name = scene.full_name_cells(20);
+    let axis = scene.axis(name + 4, rest.width.saturating_sub(name + 5));
+    let height = ((rest.height - 1) / rows).clamp(2, TALLEST);
+    for client in graph::order(clients.into(), edges) {
+        let row = pen::take(&mut rest, height - height % 2);
+        canvas.hit(row, Target::Client(client));
+        canvas.put(row, 3, row.height - 1, &cut(&scene.full_name(client), name), theme.text);
+        quantity_of(scene, &axis, client, quantity, axis.trend(row), canvas);
+    }
+    axis::draw(scene, &axis, pen::take(&mut rest, 1), canvas);
 }
 
 /// The matrix; where not all clients fit, those around the chosen one.
@@ -209,7 +254,7 @@ fn courses(scene: &Scene) -> Vec<Line<'static>> {
     let began = scene.model.listed().filter(|incident| incident.root == Some(scene.model.chosen));
     let line = |incident: &Incident| {
         let spread = incidents::chain(scene, incident);
-        let spread = spread.unwrap_or_else(|| "nobody else felt it".to_owned());
+        let spread = spread.unwrap_or_else(|| "no other client is affected".to_owned());
         let when = format!("#{:<3} {}  ", incident.number, clock.time(incident.onset));
         let style = if incident.is_open() { theme.strong } else { theme.text };
         Line::from_iter([span(when, theme.label), span(spread, style)])
@@ -235,7 +280,7 @@ fn about(scene: &Scene, watched: &Watched, width: u16) -> Vec<(String, Style)> {
     let words = match scene.graph().map(|graph| &graph.unlearned) {
         Some(None) => {
             "Strength: by how much the loss on unseen nominal data grows without the influence. It says \
-             how an effect can have come about, not that it did. What never moves in nominal operation \
+             how an effect may have come about, not that it did. What never moves in nominal operation \
              cannot be learned from it."
                 .to_owned()
         }
@@ -269,9 +314,9 @@ fn learned(scene: &Scene, to: usize) -> String {
 fn felt(watched: &Watched, from: usize, to: usize) -> String {
     match Seen::of(&watched.incidents, from, to) {
         Seen { roots: 0, .. } => "no incident began there so far".to_owned(),
-        Seen { felt: 0, roots, .. } => format!("felt none of {roots} incidents"),
+        Seen { felt: 0, roots, .. } => format!("affected in none of {roots} incidents"),
         Seen { roots, felt, delay_s } => {
-            format!("felt {felt} of {roots} incidents, {}", after(delay_s))
+            format!("affected in {felt} of {roots} incidents, {}", after(delay_s))
         }
     }
 }

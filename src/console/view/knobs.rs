@@ -10,10 +10,9 @@
 //! While a knob is held, its trial stands beside its value, and what it would have meant below it.
 
 use ratatui::layout::Rect;
-use ratatui::style::Style;
 use ratatui::text::{Line, Span};
 
-use super::pen::{Canvas, columns, cut, part, span};
+use super::pen::{Canvas, columns, cut, fitting, part, span};
 use super::scene::Scene;
 use crate::console::app::tuning::CurvePoint;
 use crate::console::app::{Focus, Tuning};
@@ -145,8 +144,10 @@ pub(crate) fn knob(scene: &Scene, turn: Turn, chosen: bool, area: Rect, canvas: 
         gauge.draw(columns(area, x, width), canvas.buffer);
         x += width + 1;
     }
-    let (note, style) = note(scene, trial.unwrap_or(turn));
-    canvas.cut(area, x, 0, &note, style);
+    let mut notes = note(scene, trial.unwrap_or(turn));
+    let shortest = notes.pop().unwrap_or_default();
+    let note = fitting(notes, area.width.saturating_sub(x)).unwrap_or(shortest);
+    canvas.cut(area, x, 0, &note, theme.label);
 }
 
 fn place(turn: Turn) -> Option<f64> {
@@ -167,9 +168,9 @@ fn place(turn: Turn) -> Option<f64> {
     }
 }
 
-fn note(scene: &Scene, turn: Turn) -> (String, Style) {
-    let theme = scene.theme;
-    let label = |text: String| (text, theme.label);
+/// What a value means: in full, and shorter where there is less room.
+fn note(scene: &Scene, turn: Turn) -> Vec<String> {
+    let label = |text: String| vec![text];
     let number = turn.to.number();
     if !turn.knob.decides_in(scene.model.mode()) {
         return label(match scene.model.mode() {
@@ -192,18 +193,20 @@ fn note(scene: &Scene, turn: Turn) -> (String, Style) {
             Some(Mode::Evidence) | None => "sums of evidence decide".into(),
             Some(Mode::Paper) => "flags and the published look-up".into(),
         }),
-        Knob::EpsilonFlag => label(match number {
+        Knob::EpsilonFlag => match number {
             Some(e) => answers(scene, e),
-            None => "unprotected: no noise".into(),
-        }),
-        Knob::EpsilonFlagA => label(match number {
+            None => label("unprotected: no noise".into()),
+        },
+        Knob::EpsilonFlagA => match number {
             Some(e) => answers(scene, e),
-            None => "as Z_c".into(),
-        }),
-        Knob::EpsilonC | Knob::EpsilonA | Knob::EpsilonG => label(match number {
+            None => label("as Z_c".into()),
+        },
+        Knob::EpsilonC | Knob::EpsilonA | Knob::EpsilonG => match number {
             Some(e) => noise(scene, turn.knob, e),
-            None => "in training, unprotected: no noise".into(),
-        }),
+            None => ["in training, unprotected: no noise", "training unprotected"]
+                .map(str::to_owned)
+                .to_vec(),
+        },
         Knob::Delta => label("chance that ε is exceeded".into()),
         Knob::Budget if number.is_none() => label("no limit".into()),
         Knob::Budget => label(limit(scene)),
@@ -218,8 +221,8 @@ fn falls(scene: &Scene, share: f64) -> String {
     if protected { format!("{falls}; each flag then depends on the past") } else { falls }
 }
 
-fn answers(scene: &Scene, epsilon: f64) -> String {
-    let Some(standing) = scene.snapshot() else { return String::new() };
+fn answers(scene: &Scene, epsilon: f64) -> Vec<String> {
+    let Some(standing) = scene.snapshot() else { return Vec::new() };
     let (what, symbols) = match standing.mode {
         Mode::Evidence => ("symbols", scene.model.subject.privacy.symbol.symbols()),
         Mode::Paper => ("flags", 2),
@@ -228,17 +231,17 @@ fn answers(scene: &Scene, epsilon: f64) -> String {
     let wrong = format!("{:.1} % of {what} wrong", 100.0 * flip);
     let rung = standing.ladder.iter().find(|r| r.epsilon.is_some_and(|e| same(e, epsilon)));
     match rung.and_then(|rung| rung.delay_s) {
-        Some(delay_s) => format!("{wrong}, alarm after {}", seconds(delay_s)),
-        None => wrong,
+        Some(delay_s) => vec![format!("{wrong}, alarm after {}", seconds(delay_s)), wrong],
+        None => vec![wrong],
     }
 }
 
-fn noise(scene: &Scene, knob: Knob, epsilon: f64) -> String {
+fn noise(scene: &Scene, knob: Knob, epsilon: f64) -> Vec<String> {
     let privacy = &scene.model.subject.privacy;
     let states = scene.snapshot().and_then(|s| s.states.get(scene.model.chosen).copied());
     let (clip, cut) = if knob == Knob::EpsilonG {
         let bound = privacy.clip_gradient;
-        (Clip::Ball { bound }, format!("a length of {bound}"))
+        (Clip::Ball { bound }, format!("length {bound}"))
     } else {
         let bound = privacy.clip_state;
         (Clip::Box { bound, dimension: states.unwrap_or(1) }, format!("±{bound}"))
@@ -246,8 +249,12 @@ fn noise(scene: &Scene, knob: Knob, epsilon: f64) -> String {
     let delta = scene.model.setting(Knob::Delta).and_then(|turn| turn.to.number());
     let delta = delta.unwrap_or(privacy.delta);
     match noise_sigma(clip, privacy.sigma, epsilon, delta) {
-        Ok(sigma) => format!("in training, noise of σ {sigma:.1} on what is cut to {cut}"),
-        Err(error) => error.to_string(),
+        Ok(sigma) => vec![
+            format!("in training, noise of σ {sigma:.1}, values cut to {cut}"),
+            format!("training noise σ {sigma:.1}, cut to {cut}"),
+            format!("training noise σ {sigma:.1}"),
+        ],
+        Err(error) => vec![error.to_string()],
     }
 }
 

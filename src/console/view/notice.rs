@@ -53,7 +53,7 @@ fn told(scene: &Scene, event: &Event) -> String {
     };
     let felt = match affected.as_slice() {
         [] => String::new(),
-        affected => format!("  ↳ felt by {}", affected.join(", ")),
+        affected => format!("  ↳ effects at {}", affected.join(", ")),
     };
     let (from, to) = (clock.time(*start), clock.time(*end));
     let id = if id.is_empty() { String::new() } else { format!(" {id}") };

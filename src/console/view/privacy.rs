@@ -11,9 +11,13 @@
 //! ── what another ε of a symbol means, one false alarm in 1d ───────
 //!    ε   wrong    alarm after  a day costs
 //!    1   59.5 %   2m05s        ε 8230      ███████████
+//! ── what left each client ────────────────────────────────────────
+//!  P1 boiler    ··112··1·444444
 //! ```
 //!
 //! Bars come first; words are shown on request.
+
+use std::slice;
 
 use ratatui::layout::{Constraint, Layout, Rect};
 use ratatui::text::Line;
@@ -21,10 +25,13 @@ use ratatui::text::Line;
 use super::knobs::{self, same, seconds};
 use super::pen::{self, Canvas, Section, span, wrapped};
 use super::scene::Scene;
+use super::sent;
 use crate::console::action::Action;
 use crate::console::app::tuning::is_ahead;
 use crate::console::app::turning;
 use crate::console::mouse::Target;
+use crate::console::number;
+use crate::console::widget::gauge::logarithmic;
 use crate::engine::knob::Knob;
 use crate::engine::watch::Spent;
 use crate::privacy::words::{Explained, explain};
@@ -34,6 +41,9 @@ use crate::session::privacy::{BudgetSettings, Scope, SendPolicy};
 
 /// Rungs of ε that are shown where all would be too many.
 const RUNGS: usize = 9;
+/// From this width on there are two columns, from this height on every rung is shown.
+const WIDE: u16 = 110;
+const ALL_RUNGS: u16 = 40;
 /// Cells of the longest bar, and those before it.
 const BAR: u16 = 24;
 const BEFORE_BAR: u16 = 46;
@@ -79,36 +89,45 @@ pub(crate) fn draw(scene: &Scene, skip: usize, area: Rect, canvas: &mut Canvas) 
     };
     canvas.hit(area, Target::Scroll);
     let knobs_rows = knobs::wanted(scene).min((area.height / 3).max(4));
-    let wide = area.width >= 110;
-    let [mut left, right] = if wide {
-        canvas.beside(area, area.width / 2)
+    let wide = area.width >= WIDE;
+    let half = area.width / 2;
+    let [left, right] = if wide { [half, area.width - half - 1] } else { [area.width; 2] };
+    let (price, gauges) = (price(scene, &setting, left), gauges(scene, right));
+    let prose = if scene.model.prose {
+        explained(scene, &setting, right).into_iter().collect()
     } else {
-        let rows = [Constraint::Length(knobs_rows), Constraint::Fill(1)];
-        Layout::vertical(rows).areas(area)
+        Vec::new()
     };
-    let (price, gauges) = (price(scene, &setting, right.width), gauges(scene, right.width));
-    // Bars first, also where words were asked for.
-    let mut sections = Vec::new();
-    let mut prose = Vec::new();
-    if scene.model.prose {
-        prose.extend(explained(scene, &setting, right.width));
-    }
-    let ladder = ladder(scene, &setting, left.width);
-    if wide {
-        let most = knobs_rows.max(area.height.saturating_sub(ladder.lines.len() as u16 + 1));
-        let rows = most.min(knobs::all(scene));
-        knobs::draw(scene, pen::take(&mut left, rows), canvas);
-        column(&[ladder], 0, left, canvas);
-        sections.extend([gauges, price]);
-        sections.splice(1..1, prose);
-        column(&sections, skip, right, canvas);
-    } else {
-        knobs::draw(scene, left, canvas);
+    if !wide {
+        let rows = [Constraint::Length(knobs_rows), Constraint::Fill(1)];
+        let [above, below] = Layout::vertical(rows).areas(area);
+        knobs::draw(scene, above, canvas);
+        let ladder = ladder(scene, &setting, RUNGS, left);
         let held = scene.model.tuning.as_ref().is_some_and(|tuning| is_ahead(tuning.knob()));
-        sections.extend(if held { [ladder, gauges, price] } else { [gauges, price, ladder] });
+        let mut sections =
+            if held { vec![ladder, gauges, price] } else { vec![gauges, price, ladder] };
+        // Bars first, also where words were asked for.
         sections.splice(1..1, prose);
-        column(&sections, skip, right, canvas);
+        column(&sections, skip, below, canvas);
+        return;
     }
+    let rungs = if area.height > ALL_RUNGS { usize::MAX } else { RUNGS };
+    let mut sections = vec![gauges, ladder(scene, &setting, rungs, right)];
+    sections.splice(1..1, prose);
+    let rows = |sections: &[Section]| -> u16 {
+        sections.iter().map(|section| 1 + section.lines.len() as u16).sum()
+    };
+    let (all, prices) = (knobs::all(scene), rows(slice::from_ref(&price)));
+    let beside = (all + prices).max(rows(&sections));
+    let mut upper = area;
+    if area.height >= beside + sent::least(scene) {
+        sent::draw(scene, pen::take_last(&mut upper, area.height - beside), canvas);
+    }
+    let [mut left, right] = canvas.beside(upper, half);
+    let most = knobs_rows.max(left.height.saturating_sub(prices));
+    knobs::draw(scene, pen::take(&mut left, most.min(all)), canvas);
+    column(&[price], 0, left, canvas);
+    column(&sections, skip, right, canvas);
 }
 
 /// Draws sections below each other, and how many lines are left below.
@@ -184,14 +203,15 @@ fn price(scene: &Scene, setting: &Setting, width: u16) -> Section {
     let left = wrapped(&left, width.saturating_sub(2)).into_iter();
     lines.extend(left.map(|text| Line::styled(text, theme.text)));
     if spent.burn_per_hour.is_finite() && spent.burn_per_hour > 0.0 {
-        let text = format!("one more hour adds ε {:.2} to the whole history", spent.burn_per_hour);
+        let hour = number::epsilon(spent.burn_per_hour);
+        let text = format!("one more hour adds ε {hour} to the whole history");
         lines.push(Line::styled(text, theme.text));
     }
     Section { title, lines }
 }
 
 /// What every client has spent and has left, as a bar: of its budget where there is one, else of the
-/// most that any client has spent.
+/// most that any client has spent, what training took of it apart.
 fn gauges(scene: &Scene, width: u16) -> Section {
     let theme = scene.theme;
     let spent = scene.snapshot().map_or(&[][..], |snapshot| &snapshot.spent);
@@ -221,9 +241,17 @@ fn gauges(scene: &Scene, width: u16) -> Section {
         let chosen = client == scene.model.chosen;
         let style = if total.is_finite() { theme.trend } else { theme.frame };
         let sign = if total.is_finite() { "█" } else { "░" };
+        let share = spent.trained.epsilon / total;
+        let of_training = match spent.budget {
+            None if share.is_finite() => (share.clamp(0.0, 1.0) * filled as f64).round() as usize,
+            Some(_) | None => 0,
+        };
+        let name = scene.padded_name(client);
         Line::from_iter([
-            span(scene.padded_name(client), if chosen { theme.cursor } else { theme.text }),
-            span(sign.repeat(filled), style),
+            span(name.trim_end().to_owned(), if chosen { theme.cursor } else { theme.text }),
+            span(" ".repeat(name.len() - name.trim_end().len()), theme.text),
+            span("▒".repeat(of_training), theme.label),
+            span(sign.repeat(filled - of_training), style),
             span("·".repeat(bar - filled), theme.frame),
             span(format!("  {of}"), theme.strong),
             span(format!("  {live} sent, {trained} in training"), theme.label),
@@ -243,17 +271,21 @@ fn gauges(scene: &Scene, width: u16) -> Section {
     }
     let title = match budget {
         Some(budget) => format!("ε spent, budget {} for {}", budget.epsilon, budget.over.label()),
-        None => "ε spent so far, no budget".to_owned(),
+        None => "ε spent so far, no budget   ▒ in training  █ since".to_owned(),
     };
     Section { title, lines }
 }
 
 fn epsilon(epsilon: f64) -> String {
-    if epsilon.is_finite() { format!("ε {epsilon:.2}") } else { "unprotected".into() }
+    if epsilon.is_finite() {
+        format!("ε {}", number::epsilon(epsilon))
+    } else {
+        "unprotected".into()
+    }
 }
 
 /// What another ε of a symbol or flag would mean, for what is really sent.
-fn ladder(scene: &Scene, setting: &Setting, width: u16) -> Section {
+fn ladder(scene: &Scene, setting: &Setting, rungs: usize, width: u16) -> Section {
     let theme = scene.theme;
     let most = usize::from(width.saturating_sub(BEFORE_BAR).clamp(1, BAR));
     let what = if setting.mode == Mode::Paper { "flag" } else { "symbol" };
@@ -267,9 +299,10 @@ fn ladder(scene: &Scene, setting: &Setting, width: u16) -> Section {
     let head = format!("    ε   wrong    alarm after  {day}");
     let mut lines = vec![Line::styled(head, theme.label)];
     let all = scene.snapshot().map_or(&[][..], |snapshot| &snapshot.ladder);
-    let shown = shown(all, setting.epsilon);
-    let longest = shown.iter().filter_map(|r| r.delay_s).fold(1.0, f64::max);
-    for rung in shown {
+    let shown = shown(all, rungs, setting.epsilon);
+    let delays = || shown.iter().filter_map(|rung| rung.delay_s);
+    let (least, longest) = (delays().fold(f64::MAX, f64::min), delays().fold(1.0, f64::max));
+    for rung in &shown {
         let here = match (rung.epsilon, setting.epsilon) {
             (Some(rung), Some(set)) => same(rung, set),
             (None, None) => true,
@@ -278,11 +311,15 @@ fn ladder(scene: &Scene, setting: &Setting, width: u16) -> Section {
         let style = if here { theme.strong } else { theme.text };
         let name = rung.epsilon.map_or_else(|| "none".to_owned(), |e| e.to_string());
         let mark = if here { "▸" } else { " " };
-        let day =
-            if rung.day.is_finite() { format!("ε {:.0}", rung.day) } else { "unprotected".into() };
+        let day = match rung.day {
+            day if day.is_finite() => format!("ε {}", number::whole(day)),
+            _ => "unprotected".to_owned(),
+        };
         let (delay, bar) = match rung.delay_s {
             Some(delay_s) => {
-                let cells = (delay_s / longest * most as f64).ceil() as usize;
+                // Each doubling of the delay is as long: else all but the longest would look alike.
+                let share = logarithmic(delay_s, least / 2.0, longest);
+                let cells = (share * most as f64).ceil() as usize;
                 (seconds(delay_s), "█".repeat(cells.clamp(1, most)))
             }
             None => ("too little".to_owned(), String::new()),
@@ -295,10 +332,10 @@ fn ladder(scene: &Scene, setting: &Setting, width: u16) -> Section {
 }
 
 /// The rungs around the ε that is set, and the clear.
-fn shown(all: &[EpsilonOption], epsilon: Option<f64>) -> Vec<EpsilonOption> {
+fn shown(all: &[EpsilonOption], most: usize, epsilon: Option<f64>) -> Vec<EpsilonOption> {
     let Some((clear, rungs)) = all.split_last() else { return Vec::new() };
     let wanted = epsilon.unwrap_or(2.0);
     let at = rungs.iter().take_while(|r| r.epsilon.is_some_and(|e| e < wanted)).count();
-    let first = at.saturating_sub(RUNGS / 2).min(rungs.len().saturating_sub(RUNGS));
-    rungs.iter().skip(first).take(RUNGS).chain([clear]).copied().collect()
+    let first = at.saturating_sub(most / 2).min(rungs.len().saturating_sub(most));
+    rungs.iter().skip(first).take(most).chain([clear]).copied().collect()
 }

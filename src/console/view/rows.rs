@@ -46,6 +46,17 @@ impl Quantity {
         }
     }
 
+    /// What it is and what it is measured by.
+    pub(crate) fn long_name(self) -> &'static str {
+        match self {
+            Self::Level(Trace::Evidence) => "evidence, alarm from 1",
+            Self::Level(Trace::DistanceC) => "r_c, own model",
+            Self::Level(Trace::DistanceA) => "r_a, with the others",
+            Self::Level(_) => "",
+            Self::Flags => "▀ Z_c  ▄ Z_a  █ both",
+        }
+    }
+
     /// What it is, in words; flags have a legend of their own.
     fn words(self) -> &'static str {
         match self {
@@ -396,12 +407,10 @@ impl Lanes {
         for (at, Lane { quantity, axis, value }) in self.beside.iter().enumerate() {
             let column = round_length(axis.window.column_s());
             let (long, short) = match quantity {
-                Quantity::Level(Trace::Evidence) => ("evidence, alarm from 1", "evidence"),
-                Quantity::Level(Trace::DistanceC) => ("r_c, own model", "r_c"),
-                Quantity::Level(Trace::DistanceA) => ("r_a, with the others", "r_a"),
-                Quantity::Level(_) => ("", ""),
+                Quantity::Level(Trace::Evidence) => (quantity.long_name(), "evidence"),
+                Quantity::Level(_) => (quantity.long_name(), quantity.name()),
                 Quantity::Flags if judged => ("Z re-judged", "Z"),
-                Quantity::Flags => ("▀ Z_c  ▄ Z_a  █ both", "Z"),
+                Quantity::Flags => (quantity.long_name(), "Z"),
             };
             let length = if at == 0 { format!(", {column}/col") } else { String::new() };
             let texts = [format!("{long}{length}"), format!("{short}{length}"), short.to_owned()];

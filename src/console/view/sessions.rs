@@ -39,6 +39,7 @@ pub(crate) fn draw(model: &Model, area: Rect, canvas: &mut Canvas) {
         canvas.put(row, 1, 0, &cut(&clean(&session.name), name), style);
         let (word, style) = match session.data {
             Data::BuiltIn => ("built in", theme.label),
+            Data::Live => ("live", theme.text),
             Data::AtHand => ("data there", theme.text),
             Data::Absent => ("? no data", theme.missing),
             Data::Wrong(_) => ("wrong", theme.failure),

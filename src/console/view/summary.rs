@@ -7,12 +7,13 @@
 
 use ratatui::layout::Rect;
 
-use super::losses::{server, short};
+use super::losses::{mean, server, short};
 use super::pen::{self, Canvas, columns, span, wrapped};
 use super::scene::Scene;
 use super::status::Status;
 use super::{knobs, words};
 use crate::console::action::Action;
+use crate::console::number;
 use crate::console::widget::curve::Curve;
 use crate::engine::knob::Knob;
 use crate::engine::watch::Spent;
@@ -32,9 +33,11 @@ pub(crate) fn draw(scene: &Scene, area: Rect, canvas: &mut Canvas) {
     let mut x = 1;
     if let Some(history) = scene.history() {
         let losses = server(history);
-        if let Some(last) = losses.last().filter(|_| area.width >= 60) {
+        // One loss is mostly chance.
+        let last = mean(&losses[losses.len() - losses.len().div_ceil(10)..]);
+        if let Some(last) = last.filter(|_| area.width >= 60) {
             x = canvas.put(area, x, 0, "loss ", theme.label);
-            x = canvas.put(area, x, 0, &short(*last), theme.text) + 1;
+            x = canvas.put(area, x, 0, &short(last), theme.text) + 1;
             if area.width >= 72 {
                 Curve { losses: &losses, theme }.draw(columns(area, x, CURVE), canvas.buffer);
                 x += CURVE + 2;
@@ -75,7 +78,7 @@ fn spent(scene: &Scene) -> Option<String> {
         scene.snapshot()?.spent.iter().map(of).fold(None, |most: Option<f64>, spent| {
             Some(most.map_or(spent, |most| most.max(spent)))
         })?;
-    Some(if most.is_finite() { format!("{most:.0}") } else { "unprotected".into() })
+    Some(if most.is_finite() { number::epsilon(most) } else { "unprotected".into() })
 }
 
 /// Draws what is to be said about the chosen client, below a heading.

@@ -6,7 +6,7 @@
 //!       P1    P2            P1    P2            P1    P2
 //!  P1    \ -▒3 ▓6     P1    \ -▒3 ▓6     P1    \ -▒3 ▓6
 //!      -▒3   \  ·         -▒3   \  ·         -▒3   \  ·
-//!  As states reached the server in the last 5760 rounds it looked at. …
+//!  As states reached the server in 5760 rounds at the end of training. …
 //! ```
 //!
 //! Every state where there is room for it, else a mean for every pair of clients, else one mean for
@@ -183,18 +183,18 @@ fn notes(scene: &Scene, together: &Together, cells: u16) -> Vec<String> {
         let trained = prepared.spent.clients.iter().flatten();
         trained.into_iter().any(|trained| trained.spend != Spend::Clear)
     });
-    let noise = if noise { ", noise and all" } else { "" };
+    let noise = if noise { ", with their noise" } else { "" };
     let oracle = match together.map(Estimator::Oracle) {
         Some(_) => "The oracle's are of the calibration range.".to_owned(),
         None => format!(
-            "The oracle needs everybody's measurements in one place; where they may be, headwater \
-             train {} --oracle makes it.",
+            "The oracle needs the measurements of all clients in one place. Where that is allowed, \
+             headwater train {} --oracle makes it.",
             scene.model.name
         ),
     };
     let said = format!(
-        "As states reached the server in {} rounds at the end of training{noise}: nothing more was \
-         sent for it. {oracle}",
+        "As states reached the server in {} rounds at the end of training{noise}; nothing more was \
+         sent for this. {oracle}",
         together.rounds
     );
     wrapped(&said, cells.saturating_sub(2))

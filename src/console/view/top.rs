@@ -32,6 +32,7 @@ const OPEN: [u16; 2] = [19, 11];
 const EFFECTS: [u16; 2] = [10, 2];
 const RATE: [u16; 2] = [18, 11];
 const ENGINE: [u16; 2] = [16, 9];
+const VALUES: [u16; 2] = [24, 13];
 
 /// What is given up for room, a part at a time: what stands elsewhere too, words where figures do,
 /// the date before the word that an alarm wants an answer.
@@ -168,6 +169,11 @@ fn parts(model: &Model) -> Parts {
             let text = format!("? {nominal} nominal rows left out");
             parts.add_or(4, text, format!("? {nominal} nominal"), theme.missing);
         }
+        let wild = model.snapshot().map_or(0, |snapshot| snapshot.wild_nominal_values);
+        if wild > 0 {
+            let text = format!("? {wild} wild nominal values taken out");
+            parts.add_or(4, text, format!("? {wild} wild"), theme.missing);
+        }
     }
     match &model.recording {
         Some(RecordState::On(_)) => parts.add(ELSEWHERE, "recorded", theme.label),
@@ -206,7 +212,8 @@ fn parts(model: &Model) -> Parts {
     parts
 }
 
-/// How a live source stands: lag by arrival, what is wrong with it, which clients are silent.
+/// How a live source stands: connected or since when not, values a second, lag by arrival, which
+/// clients are silent.
 fn source(model: &Model, parts: &mut Parts) {
     match model.service {
         Some(Reach::LookOn) => {
@@ -215,12 +222,16 @@ fn source(model: &Model, parts: &mut Parts) {
         Some(Reach::Order) => parts.add(5, "service", model.theme.label),
         None => {}
     }
-    let (theme, Some(shown)) = (&model.theme, &model.live) else { return };
+    // A source that is over has no rate and no lag.
+    let shown = model.live.as_ref().filter(|_| !matches!(model.stage, Stage::Ended));
+    let (theme, Some(shown)) = (&model.theme, shown) else { return };
     let lag = shown.lag.map_or(0.0, |lag| lag.as_secs_f64());
     match shown.standing {
         Standing::Live => {
-            let text = format!("lag {lag:.1} s  {:.1} rows/s", shown.rows_per_s);
-            parts.add_or(3, text, format!("lag {lag:.0} s"), theme.text);
+            let rate = format!("{} values/s", rate(shown.values_per_s));
+            parts.add_or(3, format!("connected, {rate}"), rate, theme.text);
+            parts.reserve(VALUES);
+            parts.add_or(3, format!("lag {lag:.1} s"), format!("lag {lag:.0} s"), theme.text);
         }
         Standing::Late => {
             let text = format!("? NO DATA FOR {lag:.0} s");
@@ -234,7 +245,12 @@ fn source(model: &Model, parts: &mut Parts) {
             });
         }
         Standing::Connecting | Standing::Reconnecting => {
-            let (text, short) = (format!("? {}", shown.words), Some("? RECONNECTING".to_owned()));
+            let doing = match shown.standing {
+                Standing::Connecting => "CONNECTING",
+                _ => "RECONNECTING",
+            };
+            let short = Some(format!("? {doing} FOR {} s", shown.since.as_secs()));
+            let text = format!("? {}", shown.words);
             parts.0.push(Part {
                 text,
                 short,
@@ -255,6 +271,11 @@ fn source(model: &Model, parts: &mut Parts) {
         let text = format!("? {} values left out", shown.left_out);
         parts.add_or(4, text, format!("? {}", shown.left_out), theme.missing);
     }
+}
+
+/// A rate in as many digits as say something.
+fn rate(per_s: f64) -> String {
+    if per_s < 10.0 { format!("{per_s:.1}") } else { format!("{per_s:.0}") }
 }
 
 /// What wants an answer, and how often.

@@ -13,7 +13,7 @@
 
 use ratatui::layout::Rect;
 
-use super::losses::{chart, panel, server, short};
+use super::losses::{chart, course, gradient_noise, mean, panel, server, target_noise};
 use super::pen::{self, Canvas, span, wrapped};
 use super::scene::Scene;
 use crate::federation::History;
@@ -26,7 +26,7 @@ pub(crate) fn draw(scene: &Scene, skip: usize, area: Rect, canvas: &mut Canvas) 
     let Some(history) = scene.history() else {
         let rest = canvas.panel(area, [span("training", theme.strong)]);
         let words =
-            "How these models were made is not kept with them. headwater train makes them anew.";
+            "How these models were made is not kept with them. headwater train makes new ones.";
         canvas.paragraph(rest, words, theme.label);
         return;
     };
@@ -36,6 +36,7 @@ pub(crate) fn draw(scene: &Scene, skip: usize, area: Rect, canvas: &mut Canvas) 
         span(format!("{} rounds", history.rounds), theme.text),
         span(format!("{} exchanged", bytes(history.bytes as f64)), theme.text),
         span(format!("{} a round", bytes(each)), theme.label),
+        span("bright: the running mean", theme.label),
     ];
     if scene.model.prepared.as_ref().is_some_and(|prepared| prepared.stopped) {
         title.push(span("STOPPED EARLY", theme.single));
@@ -74,28 +75,35 @@ fn charts(scene: &Scene, history: &History, skip: usize, area: Rect, canvas: &mu
 }
 
 fn loss(name: &str, losses: &[f64], area: Rect, canvas: &mut Canvas) {
-    // One loss is mostly chance: the ends are means over a tenth.
-    let tenth = losses.len().div_ceil(10);
-    let course = match (mean(&losses[..tenth]), mean(&losses[losses.len() - tenth..])) {
-        (Some(first), Some(last)) => format!("{} → {}", short(first), short(last)),
-        _ => String::new(),
-    };
+    let course = course(losses).map_or_else(String::new, |course| format!("mean {course}"));
     let rest = panel(name, span(course, canvas.theme.label), area, canvas);
     chart(losses, rest, canvas);
 }
 
 fn words(scene: &Scene, history: &History) -> Vec<String> {
     let server = server(history);
+    let noise = target_noise(scene);
     let mut said = Vec::new();
     if let Some(change) = last_tenth(&server) {
         let percent = 100.0 * change.abs();
         said.push(if change > SETTLED {
-            format!("The server's loss still fell by {percent:.1} % over the last tenth: longer training may help.")
+            format!("The server's mean loss still fell by {percent:.1} % over the last tenth: longer training may help.")
         } else if change < -SETTLED {
-            format!("The server's loss rose by {percent:.1} % over the last tenth: it learns against noise, or its step is too large.")
+            format!("The server's mean loss rose by {percent:.1} % over the last tenth: it learns against noise, or its step is too large.")
+        } else if noise.is_some() {
+            format!("The server's mean loss changed by {percent:.1} % over the last tenth: it has settled, or the noise hides the rest.")
         } else {
-            format!("The server's loss changed by {percent:.1} % over the last tenth: it has settled.")
+            format!("The server's mean loss changed by {percent:.1} % over the last tenth: it has settled.")
         });
+    }
+    if let Some(epsilon) = noise {
+        said.push(format!(
+            "Clients send their states x_a with noise of ε {epsilon}, and the server's loss is measured \
+             against them: it cannot fall below that noise, however well the server learns."
+        ));
+    }
+    if let Some(epsilon) = gradient_noise(scene) {
+        said.push(format!("Gradients come back with noise of ε {epsilon}."));
     }
     said.push(
         "The server learns how clients' states depend on each other; each client learns to correct \
@@ -117,10 +125,6 @@ fn last_tenth(losses: &[f64]) -> Option<f64> {
     let last = mean(&losses[losses.len() - tenth..])?;
     let before = mean(&losses[losses.len() - 2 * tenth..losses.len() - tenth])?;
     Some((before - last) / before.abs().max(1e-12)).filter(|change| change.is_finite())
-}
-
-fn mean(losses: &[f64]) -> Option<f64> {
-    (!losses.is_empty()).then(|| losses.iter().sum::<f64>() / losses.len() as f64)
 }
 
 fn bytes(n: f64) -> String {

@@ -27,14 +27,14 @@ pub(crate) fn of_client(scene: &Scene, client: usize) -> Vec<String> {
                 "{name} is out of service: its alarms are silent until it is put back."
             ));
         }
-        (State::Missing, _) => said.push(format!("Nothing comes from {name}.")),
+        (State::Missing, _) => said.push(format!("{name} sends no data.")),
         (State::Effect, Some(incident)) => {
             let root = incident.root.map_or("?", |root| scene.name(root));
             let later = incident
                 .member(client)
                 .map_or(String::new(), |member| format!(" {}", after(incident.delay_s(member))));
             said.push(format!(
-                "{name} only feels what began at {root}: it rose{later}, and is silent by design."
+                "{name} shows an effect of {root}: it rose{later}. An effect gives no alarm of its own."
             ));
         }
         (_, Some(incident)) => said.extend(why(scene, incident).into_iter().take(2)),
@@ -99,12 +99,12 @@ fn calm(scene: &Scene, client: usize) -> String {
     };
     match (scene.mode(), in_limits(Trace::Evidence), in_limits(Trace::DistanceC)) {
         (Mode::Evidence, Some(s), _) => {
-            format!("{name} is as calibrated: its evidence stands at {s:.2}, an alarm begins at 1.")
+            format!("{name} is normal: its evidence is {s:.2}, an alarm begins at 1.")
         }
         (_, _, Some(c)) => {
-            format!("{name} is below its threshold: r_c stands at {c:.2} τ_c, a flag begins at 1.")
+            format!("{name} is below its threshold: r_c is {c:.2} τ_c, a flag begins at 1.")
         }
-        _ => format!("{name} has nothing to say yet."),
+        _ => format!("{name} has sent nothing yet."),
     }
 }
 
@@ -116,29 +116,29 @@ pub(crate) fn why(scene: &Scene, incident: &Incident) -> Vec<String> {
         let name = scene.name(root);
         let p = incident.posterior.get(root);
         said.push(match (incident.origin, p) {
-                (Origin::Single, _) => {
-                    format!("{name} alone shows something, and nobody else has felt it in time.")
-                }
-                (Origin::SplitFrom(other), _) => format!(
-                    "{name} was an effect of #{other} until that explained it no more: a second fault behind the first."
-                ),
-                (Origin::Decided, Some(p)) => {
-                    format!("All evidence taken together, {name} is the root with probability {p:.2}.")
-                }
-                (Origin::Decided, None) => format!(
-                    "Both flags of {name} are on; whoever only has Z_c on is explained by the others."
-                ),
-            });
+            (Origin::Single, _) => {
+                format!("Only {name} deviates: no other client is affected.")
+            }
+            (Origin::SplitFrom(other), _) => format!(
+                "{name} was an effect of #{other}, which no longer explains it: a second fault."
+            ),
+            (Origin::Decided, Some(p)) => {
+                format!("All evidence taken together, {name} is the root with probability {p:.2}.")
+            }
+            (Origin::Decided, None) => format!(
+                "Both flags of {name} are on. A client with only Z_c on is explained by the others."
+            ),
+        });
     } else {
         let names = super::incidents::who(scene, incident);
-        said.push(format!("The root cannot be told: {names}."));
+        said.push(format!("The root is not known: {names}."));
     }
     for fault in &incident.faults {
         let (name, what) = (scene.name(fault.client), fault.what.said());
         // A process can leave its range by itself; only a sensor stands still.
         said.push(match fault.what {
             QualityKind::Range => format!("{name}: {what}."),
-            _ => format!("{name}: {what}. What it shows may be no more than that."),
+            _ => format!("{name}: {what}. This alone may explain what it shows."),
         });
     }
     if let Some(first) = incident.first_out {
@@ -152,7 +152,7 @@ pub(crate) fn why(scene: &Scene, incident: &Incident) -> Vec<String> {
         });
     }
     if let Some(now) = incident.second_thought() {
-        said.push(format!("By now all evidence would say {}.", scene.name(now)));
+        said.push(format!("With the evidence up to now the root would be {}.", scene.name(now)));
     }
     let effects = incident.effects().count();
     if incident.root.is_some() && effects > 0 {
@@ -162,10 +162,10 @@ pub(crate) fn why(scene: &Scene, incident: &Incident) -> Vec<String> {
         });
         // Sentences are numbered: a number at the beginning of one would be read as part of that.
         said.push(match effects {
-            1 => format!("One other feels it: {first}."),
-            2 => format!("Two others feel it: {first}."),
-            3 => format!("Three others feel it: {first}."),
-            _ => format!("It is felt by {effects} others: {first}."),
+            1 => format!("One other client is affected: {first}."),
+            2 => format!("Two other clients are affected: {first}."),
+            3 => format!("Three other clients are affected: {first}."),
+            _ => format!("Effects at {effects} other clients: {first}."),
         });
     }
     said

@@ -106,7 +106,10 @@ impl Trend<'_> {
         }
         let is_whole = |column: u16| {
             let column = halves.chunks(2).nth(column.into()).unwrap_or_default();
-            column.iter().all(|half| matches!(half, Bucket::Values { whole: true, .. }))
+            let is_hole = |half: &Bucket| {
+                matches!(half, Bucket::Missing | Bucket::Values { whole: false, .. })
+            };
+            !column.iter().any(is_hole)
         };
         dots.draw(buffer, |column, layer| match layer {
             _ if !is_whole(column) => self.theme.missing,

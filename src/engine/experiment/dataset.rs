@@ -30,6 +30,8 @@ const OTHER_PLANT: u64 = 0x53;
 pub(crate) enum DatasetSource {
     /// The paper's LSTM plant with so many clients.
     Twin(usize),
+    /// The same plant, for models of the paper's own settings.
+    TwinPaper(usize),
     /// The same with every anomaly at all clients.
     TwinEverywhere(usize),
     /// The built-in plant's attack day and the two days before it, with its models as delivered. It
@@ -65,6 +67,7 @@ impl DatasetSource {
     pub(crate) fn name(self) -> String {
         match self {
             Self::Twin(clients) => format!("A{clients}"),
+            Self::TwinPaper(clients) => format!("A{clients}-paper"),
             Self::TwinEverywhere(clients) => format!("A{clients}, all clients"),
             Self::BuiltIn => "plant".into(),
             Self::PlantPaper => "plant-paper".into(),
@@ -73,7 +76,9 @@ impl DatasetSource {
 
     pub(crate) fn clients(self) -> usize {
         match self {
-            Self::Twin(clients) | Self::TwinEverywhere(clients) => clients,
+            Self::Twin(clients) | Self::TwinPaper(clients) | Self::TwinEverywhere(clients) => {
+                clients
+            }
             Self::BuiltIn | Self::PlantPaper => 3,
         }
     }
@@ -81,7 +86,9 @@ impl DatasetSource {
     /// The first `steps` steps of its run with this seed, or all there are.
     pub(crate) fn dataset(self, seed: u64, steps: usize) -> Result<Dataset, Failure> {
         match self {
-            Self::Twin(clients) => Ok(twin(clients, false, seed, steps)?),
+            Self::Twin(clients) | Self::TwinPaper(clients) => {
+                Ok(twin(clients, false, seed, steps)?)
+            }
             Self::TwinEverywhere(clients) => Ok(twin(clients, true, seed, steps)?),
             Self::BuiltIn => {
                 let mut session = Session::open("plant-attack-day")?;

@@ -69,14 +69,18 @@ impl Effort {
         augment_width: 16,
         constant_step: false,
     };
-    /// The paper's own, for the first 10,000 steps of a plant.
-    pub(crate) const PAPER: Self =
-        Self { rows: 10_000, passes: 1, augment_width: 1, constant_step: true, ..Self::FULL };
     /// An answer within half a minute.
     const QUICK: Self = Self { rows: 2500, epochs: 3, passes: 4, oracle_epochs: 3, ..Self::FULL };
 
     pub(crate) fn new(quick: bool) -> Self {
         if quick { Self::QUICK } else { Self::FULL }
+    }
+
+    /// With the paper's own settings, for the first 10,000 steps at most.
+    pub(crate) fn published(quick: bool) -> Self {
+        let effort = Self::new(quick);
+        let rows = effort.rows.min(10_000);
+        Self { rows, passes: 1, augment_width: 1, constant_step: true, ..effort }
     }
 }
 

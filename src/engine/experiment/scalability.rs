@@ -38,6 +38,8 @@ pub(crate) struct Size {
     pub rows: usize,
     /// Its passes over them.
     pub passes: usize,
+    /// Whether the federation has the paper's settings, with one pass.
+    pub as_published: bool,
 }
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -47,6 +49,8 @@ pub(crate) struct Scale {
     pub copies: usize,
     /// Whether it is one of the short runs.
     pub short: bool,
+    /// Whether it has the paper's settings.
+    pub as_published: bool,
     pub rounds: usize,
     /// Mean L_s of the last eighth of training.
     pub server_loss: f64,
@@ -62,8 +66,8 @@ pub(crate) struct Scale {
     pub round_us: f64,
 }
 
-/// A plant of `clients` clients at its own size and, where there is something `beyond`, a short run
-/// of it and of so many copies as give those numbers of clients.
+/// A plant of `clients` clients at its own size, with our settings and with the paper's, and, where
+/// there is something `beyond`, a short run of it and of so many copies as give those numbers of clients.
 pub(crate) fn grow(
     clients: usize,
     seed: u64,
@@ -77,7 +81,8 @@ pub(crate) fn grow(
     let settings = ModelSettings { epochs: size.epochs, ..ModelSettings::default() };
     let models = models(&dataset, &settings, rng::child(seed, MODELS))?;
     let plants = Plants { dataset: &dataset, models: &models, seed: rng::child(seed, FEDERATION) };
-    let mut found = vec![plants.federation(1, size)?];
+    let published = Size { as_published: true, ..size };
+    let mut found = vec![plants.federation(1, size)?, plants.federation(1, published)?];
     if !beyond.is_empty() {
         let numbers = std::iter::once(clients).chain(beyond.iter().copied());
         for number in numbers {
@@ -112,10 +117,13 @@ impl<'a> Plants<'a> {
     fn federation(&self, copies: usize, size: Size) -> Result<Scale, FederationError> {
         let Self { dataset, .. } = self;
         let sites = self.sites(copies, &dataset.fit, size.rows);
-        let settings = ModelSettings {
+        let mut settings = ModelSettings {
             federation: settings::Federation::Online { passes: size.passes },
             ..ModelSettings::default()
         };
+        if size.as_published {
+            settings.federate_as_published();
+        }
         let privacy = PrivacySettings::default();
         let mut federation = Federation::new(&sites, &settings, unprotected(&privacy), self.seed)?;
         let (mut best, mut before, mut since) = (f64::INFINITY, 0, Instant::now());
@@ -137,6 +145,7 @@ impl<'a> Plants<'a> {
             clients: sites.len(),
             copies,
             short: false,
+            as_published: size.as_published,
             rounds: history.rounds,
             server_loss: last.sum::<f64>() / eighth.max(1) as f64,
             held_out,
@@ -181,7 +190,9 @@ mod tests {
         let models: Vec<_> =
             (1..3).map(|k| ProprietaryWeights::Filter(small_filter(3, false, k))).collect();
         let plants = Plants { dataset: &dataset, models: &models, seed: 1 };
-        let size = Size { epochs: 0, rows: 60, passes: 2 };
+        let size = Size { epochs: 0, rows: 60, passes: 2, as_published: false };
+        let published = plants.federation(1, Size { as_published: true, ..size }).unwrap();
+        assert_eq!((published.rounds, published.as_published), (59, true), "one pass");
         for copies in [1, 3] {
             let scale = plants.federation(copies, size).unwrap();
             assert_eq!((scale.clients, scale.rounds), (2 * copies, 2 * 59));

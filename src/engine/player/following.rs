@@ -9,6 +9,7 @@ use crate::engine::carried::CarriedFiles;
 use crate::engine::pace::Speed;
 use crate::engine::protocol::EngineEvent;
 use crate::engine::watch::News;
+use crate::fact::{LatencyMs, Number};
 use crate::output::Outputs;
 use crate::output::metrics::{Figures, Metrics};
 use crate::stream::live::status::{Shared, Standing, Status};
@@ -41,9 +42,19 @@ impl Following {
         self.latencies[class.min(CLASSES - 1)] += 1;
     }
 
+    fn timed(&self) -> u64 {
+        self.latencies.iter().sum()
+    }
+
+    /// What the summary says of latencies; nothing where no step was timed.
+    pub(super) fn latency_ms(&self) -> Option<LatencyMs> {
+        let ms = |share| Number::new(self.latency(share)?.as_secs_f64() * 1000.0);
+        Some(LatencyMs { p50: ms(0.5)?, p99: ms(0.99)?, steps: self.timed() })
+    }
+
     /// The latency that `share` of all steps do not exceed, to a quarter of it.
     fn latency(&self, share: f64) -> Option<Duration> {
-        let all: u64 = self.latencies.iter().sum();
+        let all = self.timed();
         let mut seen = 0;
         let reached = |count: &u64| {
             seen += count;
@@ -148,6 +159,11 @@ impl Player {
     }
 }
 
+/// What a monitoring system is told of a source before anything is watched.
+pub(in crate::engine) fn source_figures(status: &Status, now: Instant) -> Figures {
+    figures(status, now, 0, 0, &[])
+}
+
 /// What a monitoring system is told.
 fn figures(
     status: &Status,
@@ -168,6 +184,8 @@ fn figures(
     let mut values = vec![
         ("headwater_source_up".to_owned(), f64::from(u8::from(standing == Standing::Live))),
         ("headwater_silence_seconds".to_owned(), status.silence(now).as_secs_f64()),
+        ("headwater_values_total".to_owned(), counts.values as f64),
+        ("headwater_values_per_second".to_owned(), status.values_per_s),
         ("headwater_rows_total".to_owned(), counts.rows as f64),
         ("headwater_steps_total".to_owned(), steps as f64),
         ("headwater_reconnects_total".to_owned(), status.reconnects as f64),
@@ -187,23 +205,9 @@ fn figures(
 }
 
 fn summary(following: &Following, status: &Status) -> String {
-    let counts = status.counts;
-    let mut text = format!(
-        "{}: {} rows, {} incomplete; values left out: {} late, {} doubled, {} bad, {} wrongly \
-         stamped; {} lines not readable; {} times reconnected",
-        status.place,
-        counts.rows,
-        counts.incomplete,
-        counts.late,
-        counts.doubled,
-        counts.bad,
-        counts.wrong_stamp,
-        status.unreadable,
-        status.reconnects,
-    );
-    if let (Some(half), Some(most)) = (following.latency(0.5), following.latency(0.99)) {
-        let ms = |latency: Duration| latency.as_secs_f64() * 1000.0;
-        let (half, most) = (ms(half), ms(most));
+    let mut text = status.left_out();
+    if let Some(LatencyMs { p50, p99, .. }) = following.latency_ms() {
+        let (half, most) = (p50.get(), p99.get());
         // Text has room.
         let _ = write!(text, "; from arrival to decision {half:.1} ms (p50), {most:.1} ms (p99)");
     }

@@ -22,14 +22,16 @@ use crate::engine::vendor::{self, ClientVendor};
 use crate::engine::{cost, decimation};
 use crate::federation::apart::{ServerHalf, SiteHalf};
 use crate::federation::{FederationError, History};
-use crate::nn::checkpoint::{CacheEnvironment, Checkpoint, CheckpointError, Hasher, cache_folder};
+use crate::nn::checkpoint::{
+    CacheEnvironment, Checkpoint, CheckpointError, Fingerprint, Hasher, cache_folder,
+};
 use crate::nn::proprietary::VendorModel;
 use crate::nn::weights::{LstmFc, Parameters as _};
 use crate::privacy::{Counted, Provenance, Trained};
 use crate::server::Together;
 use crate::server::influence::heard::Heard;
 use crate::server::influence::{InfluenceGraph, learn};
-use crate::session::{Labels, Session, Source};
+use crate::session::{Labels, LiveHistory, Session, Source};
 use crate::site::INFLUENCE;
 use crate::site::fit;
 use crate::site::grader::GraderFit;
@@ -89,18 +91,17 @@ impl SiteModels {
 
     /// Those that this client learned over a broker before.
     pub(crate) fn kept(session: &Session, client: &str) -> Option<Self> {
-        let file = part_file(session, &format!("site-{client}")).ok()?;
-        Self::load(session, &file).ok()
-    }
-
-    fn load(session: &Session, file: &Path) -> Result<Self, PrepareError> {
-        Self::restore(Checkpoint::load(file, Some(fingerprint(session)?))?, file)
+        let models = of_site(session, client).ok()?;
+        let file = part_file(models, &format!("site-{client}"));
+        Self::restore(Checkpoint::load(&file, Some(models)).ok()?, &file).ok()
     }
 
     fn restore(mut checkpoint: Checkpoint, file: &Path) -> Result<Self, PrepareError> {
         let StoredSite { id, every, from, trained, calibration } = read(&checkpoint, file)?;
-        let fit: SiteFit = postcard::from_bytes(&checkpoint.fits)
-            .map_err(|why| unusable(file, format!("the fit of the site cannot be read: {why}")))?;
+        let fit = SiteFit::from_bytes(&checkpoint.fits)
+            .map_err(|why| unusable(file, format!("the fit of the site cannot be read: {why}")))?
+            .pop()
+            .ok_or_else(|| unusable(file, "the site has no fit".to_owned()))?;
         let models = checkpoint.clients.pop();
         let models = models.ok_or_else(|| unusable(file, "the site has no models".to_owned()))?;
         Ok(Self { id, every, site: site(models, calibration, fit, file)?, from, trained })
@@ -115,8 +116,8 @@ impl ServerModels {
 
     /// Those that the server learned over a broker before.
     pub(crate) fn kept(session: &Session) -> Option<Self> {
-        let file = part_file(session, "server").ok()?;
         let expected = fingerprint(session).ok()?;
+        let file = part_file(expected, "server");
         Self::restore(Checkpoint::load(&file, Some(expected)).ok()?, &file, session).ok()
     }
 
@@ -177,11 +178,11 @@ fn read<T: for<'a> Deserialize<'a>>(
 }
 
 /// Where a part is kept between runs.
-fn part_file(session: &Session, part: &str) -> Result<PathBuf, PrepareError> {
+fn part_file(models: Fingerprint, part: &str) -> PathBuf {
     let plain = |c: char| if c.is_alphanumeric() { c } else { '-' };
     let part: String = part.chars().map(plain).collect();
-    let name = format!("models-{}-{part}.safetensors", fingerprint(session)?);
-    Ok(cache_folder(&CacheEnvironment::of_process()).join(name))
+    let name = format!("models-{models}-{part}.safetensors");
+    cache_folder(&CacheEnvironment::of_process()).join(name)
 }
 
 /// Writes a part; what was written is what is used. A file that cannot be written is done without, and
@@ -210,7 +211,18 @@ pub(crate) fn own(session: &Session, client: &str) -> Session {
         }
         Source::Plant(_) | Source::Twin(_) => {}
     }
+    // A site that is started again must not wait for its history: others went on.
+    if let Source::Live(live) = &mut own.source
+        && live.history == LiveHistory::First
+    {
+        live.history = LiveHistory::Learned;
+    }
     own
+}
+
+/// What the models of a site depend on: with a live source also on the rows that it has gathered.
+fn of_site(session: &Session, client: &str) -> Result<Fingerprint, PrepareError> {
+    if session.live().is_some() { fingerprint(&own(session, client)) } else { fingerprint(session) }
 }
 
 /// A site that is about to learn: its nominal rows and its proprietary model.
@@ -388,9 +400,10 @@ impl SitePart {
         let mut trained = self.before;
         trained.extend(spent.clients.into_iter().flatten());
         let stored = StoredSite { id, every: self.every, from: spent.from, trained, calibration };
-        let file = part_file(session, &format!("site-{}", client.name))?;
+        let models = of_site(session, &client.name)?;
+        let file = part_file(models, &format!("site-{}", client.name));
         let checkpoint = Checkpoint {
-            fingerprint: fingerprint(session)?,
+            fingerprint: models,
             clients: vec![client_models(
                 client.name.clone(),
                 &client.view,
@@ -400,7 +413,7 @@ impl SitePart {
             server: None,
             oracle: None,
             thresholds: json("the calibration", &stored)?,
-            fits: postcard::to_stdvec(&fit).map_err(PrepareError::Fits)?,
+            fits: SiteFit::to_bytes(std::slice::from_ref(&fit)).map_err(PrepareError::Fits)?,
         };
         SiteModels::restore(keep(&checkpoint, &file, say)?, &file)
     }
@@ -455,9 +468,10 @@ impl ServerPart {
             influences: Influences { graph, foreteller, released: Vec::new() },
             together: self.half.together(),
         };
-        let file = part_file(session, "server")?;
+        let models = fingerprint(session)?;
+        let file = part_file(models, "server");
         let checkpoint = Checkpoint {
-            fingerprint: fingerprint(session)?,
+            fingerprint: models,
             clients: Vec::new(),
             server: Some(self.half.f_s()?),
             oracle: None,

@@ -85,7 +85,7 @@ pub(super) fn make(
     }
     let spent = release(outcome.history.rounds, &outcome.released);
     let fits = site_fits(&material, graded, halves);
-    let fits = postcard::to_stdvec(&fits).map_err(PrepareError::Fits)?;
+    let fits = SiteFit::to_bytes(&fits).map_err(PrepareError::Fits)?;
     let mut clients = Vec::new();
     let mut calibrations = Vec::new();
     let phis = outcome.weights.phi.clone();

@@ -80,7 +80,7 @@ pub(super) fn restore(
     session: &Session,
 ) -> Result<Prepared, CheckpointError> {
     let calibration = calibration(&checkpoint, file)?;
-    let fits: Vec<SiteFit> = postcard::from_bytes(&checkpoint.fits)
+    let fits = SiteFit::from_bytes(&checkpoint.fits)
         .map_err(|why| unusable(file, format!("the fits of the sites cannot be read: {why}")))?;
     let (models, calibrated) = (checkpoint.clients.len(), calibration.clients.len());
     if models != calibrated || models != fits.len() {

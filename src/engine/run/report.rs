@@ -57,11 +57,7 @@ impl Run {
             };
             self.annunciator.remark(time, Some(client), &what);
         }
-        if !self.unused_nominal.is_none() {
-            let UnusedRows { rows, .. } = self.unused_nominal;
-            let noun = if rows == 1 { "row" } else { "rows" };
-            let why = self.unused_nominal.words();
-            let what = format!("{rows} {noun} of the nominal data not used: {why}");
+        if let Some(what) = self.unused_nominal().told("nominal data") {
             facts.push(self.annunciator.note(time, None, &what));
         }
         if !self.session.privacy.tells_faults() {
@@ -70,6 +66,11 @@ impl Run {
         }
         for (client, what) in self.insensitive() {
             facts.push(self.annunciator.note(time, Some(client), &what));
+        }
+        for (client, what) in self.abnormal.iter().enumerate() {
+            if let Some(what) = what {
+                facts.push(self.annunciator.note(time, Some(client), what));
+            }
         }
         for client in 0..self.layout.clients.len() {
             let Some(health) = self.exchange.server().calibration(client) else { continue };
@@ -89,6 +90,11 @@ impl Run {
         let server = self.exchange.server();
         let of = |m: usize| Some((m, insensitive(server.alarm_steps(m)?)?));
         (0..self.layout.clients.len()).filter_map(of).collect()
+    }
+
+    /// What is to be said about the calibration of each client that looks abnormal in places.
+    pub(crate) fn abnormal(&self) -> &[Option<String>] {
+        &self.abnormal
     }
 
     /// Rows that had to be left out, and clocks that moved: a fact and a line of the log a stretch.
@@ -121,9 +127,12 @@ impl Run {
         self.unused.counts()
     }
 
-    /// How many rows of the nominal data were left out.
+    /// How many rows and values of the nominal data were left out.
     pub(crate) fn unused_nominal(&self) -> UnusedRows {
-        self.unused_nominal
+        // Which values are wild follows from measurements: it is told like faults of sensors.
+        let told = self.session.privacy.tells_faults();
+        let wild_values = if told { self.unused_nominal.wild_values } else { 0 };
+        UnusedRows { wild_values, ..self.unused_nominal }
     }
 
     pub(super) fn not_watched(&self) -> Vec<fact::NotWatched> {
@@ -187,9 +196,10 @@ impl Run {
             until: self.spans.last().map(|span| span.1),
             randomness: Some(Provenance::of(&self.session).label().to_owned()),
             unused_rows: self.unused_rows(),
-            unused_nominal_rows: self.unused_nominal,
+            unused_nominal_rows: self.unused_nominal(),
             not_watched: self.not_watched(),
             suspended: self.suspended_stretches(),
+            latency_ms: None,
             ledger: None,
         }
     }

@@ -21,6 +21,7 @@ use crate::server::predictions::Predictions;
 use crate::server::reach::Reach;
 use crate::server::{Server, Setup};
 use crate::session::{Mode, Session, Tier};
+use crate::site::stretch::Abnormal;
 use crate::site::{self, INFLUENCE, PreparedSite, Site, SiteError, SiteOptions};
 use crate::stream::decimate::Decimated;
 use crate::stream::{self, Frame, Layout, Stream};
@@ -125,6 +126,7 @@ impl Run {
             spent: prepared.spent.clone(),
             states: prepared.clients.iter().map(sending_states).collect(),
             left_out: prepared.clients.iter().map(|client| client.left_out.clone()).collect(),
+            abnormal: abnormal(session, prepared, period_s),
             site_ledgers: None,
         };
         run.pin_memory_for_deadband(prepared.spent.from)?;
@@ -199,10 +201,22 @@ impl Run {
             spent: TrainingSpent { from: recorded.training_from, clients: Vec::new() },
             states: vec![0; clients],
             left_out: std::mem::take(&mut recorded.left_out),
+            abnormal: std::mem::take(&mut recorded.abnormal),
             site_ledgers: Some(std::mem::take(&mut recorded.ledgers)),
             session,
         })
     }
+}
+
+/// What is to be said about calibrations that look abnormal in places. It follows from measurements:
+/// with noise on symbols it is nobody's but the client's.
+fn abnormal(session: &Session, prepared: &Prepared, period_s: f64) -> Vec<Option<String>> {
+    if session.privacy.protects_flags() {
+        return Vec::new();
+    }
+    let words = |found: Abnormal| found.words(session.thresholds.set_aside);
+    let of = |client| site::abnormal(client, session, period_s).map(words);
+    prepared.clients.iter().map(of).collect()
 }
 
 /// Whether an operator changed the method by it, or took such a change back.

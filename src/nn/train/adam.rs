@@ -1,5 +1,9 @@
 //! Adam (Kingma and Ba, 2015) of the hand-written trainer, with the same bound on the whole gradient's
 //! norm as the [`Trainer`](super::trainer::Trainer) on candle's optimisers.
+//!
+//! Two more stand elsewhere, with the same constants and another order of rounding: `nn::online` works on
+//! SIMD lanes with fused operations, `stream::twin::fit` in double precision. One for all three would change
+//! the last bits of every model and of every synthetic plant, and so the facts of sessions.
 
 use crate::nn::weights::Parameters;
 

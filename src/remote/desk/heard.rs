@@ -4,7 +4,7 @@
 use std::time::Instant;
 
 use super::super::RemoteError;
-use super::super::envelope::{Down, Step, pack, unpack};
+use super::super::envelope::{Down, Step, nanosecond, pack, unpack};
 use super::{Desk, Question};
 
 impl Desk {
@@ -63,7 +63,11 @@ impl Desk {
         if heard.len() != self.accounts.len() {
             return None;
         }
-        let step = heard.iter().flatten().next()?.clone();
+        let times = heard.iter().flatten().map(|step| nanosecond(step.time())).collect();
+        let step = match &self.grid {
+            Some(_) => self.step_of_grid(times)?,
+            None => heard.iter().flatten().next()?.clone(),
+        };
         for (client, heard) in heard.into_iter().enumerate() {
             match heard {
                 Some(heard) => {

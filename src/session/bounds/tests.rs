@@ -12,7 +12,7 @@ const ALL_NUMBERS: [&str; 6] = [
      thresholds: (tau_c: Percentile(95), tau_a: Value(3), vote: (k: 3, n: 5)), \
      privacy: (epsilon_c: 1, epsilon_a: 1, epsilon_g: 1, epsilon_flag: 1, epsilon_flag_a: 1, \
      contraction: 0.5, send: Window(6), budget: (epsilon: 4, over: Hour, at_zero: AlarmsOnly(reserve: 1))), \
-     limits: (memory_gb: 4, preparation_h: 1))",
+     record: (most_mb: 64), limits: (memory_gb: 4, preparation_h: 1))",
     "Session(about: \"x\", source: Twin(), model: (federation: Batched(rounds: 4)), \
      thresholds: (tau_c: Value(3), tau_a: Percentile(95)), \
      privacy: (epsilon_flag: 1, send: Memoised(permanent: 2)))",

@@ -63,7 +63,7 @@ fn world() -> World {
             let random = || Randomness::seeded(1, m as u64);
             let releaser = Releaser::new(None, 5, SendPolicy::EveryStep, params, random());
             let releaser = &mut releaser.expect("nothing to protect");
-            let calibrated = Calibrated { symbols: &symbols, beside };
+            let calibrated = Calibrated { symbols: &symbols, abnormal: None, beside };
             let random = &mut random();
             let told = enrol(calibrated, &settings, &hypotheses, releaser, random, false);
             told.expect("a seed gives random numbers").enrolment

@@ -7,7 +7,7 @@
 //! - rows leave in strictly growing time, each point of the grid at most once;
 //! - a row waits for a value for [`Rules::lateness`] at most, counted from its first value;
 //! - a tag that stays away delays no row: it is waited for only when its usual distance has passed,
-//!   and not at all after [`SILENT`] rows that waited in vain;
+//!   and not at all after [`SILENT`] rows that waited in vain, until it sends in time again;
 //! - a value of bad quality is missing, and is never replaced by an older one;
 //! - every value is in a row, or is counted as late, doubled, bad or wrongly stamped;
 //! - one wrong stamp costs its own value; a clock that has moved is followed.
@@ -67,6 +67,8 @@ pub(crate) enum Quality {
 /// What became of what arrived.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(crate) struct Counts {
+    /// Values that arrived with a number in them, used or not.
+    pub(crate) values: u64,
     /// Rows that were handed out.
     pub(crate) rows: u64,
     /// Rows of them that lack a value that was waited for.
@@ -157,6 +159,8 @@ pub(crate) struct Assembler {
     spare: Vec<OpenRow>,
     /// The row handed out last.
     last: Option<i64>,
+    /// Arrival of its first value.
+    last_since: Duration,
     known: Known,
     elsewhere: Elsewhere,
     moved: Option<Moved>,
@@ -175,6 +179,7 @@ impl Assembler {
             open: VecDeque::new(),
             spare: Vec::new(),
             last: None,
+            last_since: Duration::ZERO,
             known: Known::new(tags),
             elsewhere: Elsewhere::default(),
             moved: None,
@@ -280,6 +285,10 @@ impl Assembler {
     }
 
     fn arrive(&mut self, time: Timestamp, piece: Piece<'_>, arrived: Duration) {
+        self.counts.values += match piece {
+            Piece::Value(_, value, _) => u64::from(value.is_finite()),
+            Piece::Row(values) => values.iter().filter(|value| value.is_finite()).count() as u64,
+        };
         let Some(slot) = self.slot(time) else {
             self.counts.wrong_stamp += 1;
             return;
@@ -300,6 +309,12 @@ impl Assembler {
         if self.is_known(stamped, piece) {
             self.counts.doubled += 1;
             return;
+        }
+        if let Piece::Value(tag, ..) = piece
+            && self.last == Some(slot)
+            && arrived <= self.last_since.saturating_add(self.rules.lateness)
+        {
+            self.tags[tag].is_back();
         }
         let width = self.tags.len();
         self.elsewhere.add([slot, stamped], is_far, piece, width, arrived, &mut self.counts);
@@ -426,6 +441,7 @@ impl Assembler {
             n => Continuity::Gap { seconds: n as f64 * self.rules.grid.as_secs_f64() },
         };
         self.last = Some(row.slot);
+        self.last_since = row.since;
         std::mem::swap(&mut out.values, &mut row.values);
         self.spare.push(row);
         self.counts.rows += 1;

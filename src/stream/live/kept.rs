@@ -84,6 +84,19 @@ fn write_error(file: &Path) -> impl FnOnce(std::io::Error) -> StreamError {
     StreamError::io(file)
 }
 
+fn digest_of(file: &Path) -> std::io::Result<String> {
+    let mut hashed = digest::Hashed::default();
+    let mut bytes = vec![0; 1 << 16];
+    let mut file = File::open(file)?;
+    loop {
+        let read = file.read(&mut bytes)?;
+        if read == 0 {
+            return Ok(hashed.hex());
+        }
+        hashed.take(&bytes[..read]);
+    }
+}
+
 /// Rows being gathered.
 #[derive(Debug)]
 pub(crate) struct Gathering {
@@ -104,6 +117,12 @@ impl Gathering {
     ) -> Result<Self, StreamError> {
         let folder = folder(session)?;
         let part = folder.join(PART);
+        let known = folder.join(ABOUT);
+        if goes_on && known.exists() && about(&known).is_none() {
+            let what = "what was known of the history that was learned is damaged; remove this file \
+                        to learn anew";
+            return Err(StreamError::Header { file: known, what: what.into() });
+        }
         fs::create_dir_all(&folder).map_err(write_error(&folder))?;
         if goes_on
             && let Ok(mut reader) = Reader::open(&part)
@@ -176,18 +195,9 @@ impl Gathering {
     /// There are enough rows: they are complete.
     pub(crate) fn finish(mut self) -> Result<Kept, StreamError> {
         self.sync()?;
-        let mut hashed = digest::Hashed::default();
-        let mut bytes = vec![0; 1 << 16];
-        let mut file = File::open(&self.part).map_err(write_error(&self.part))?;
-        loop {
-            let read = file.read(&mut bytes).map_err(write_error(&self.part))?;
-            if read == 0 {
-                break;
-            }
-            hashed.take(&bytes[..read]);
-        }
+        let digest = digest_of(&self.part).map_err(write_error(&self.part))?;
         let version = versions::next_number(&self.folder);
-        let kept = Kept { rows: self.rows, digest: hashed.hex(), version };
+        let kept = Kept { rows: self.rows, digest, version };
         // Rows of an earlier start are not complete any more before they are replaced.
         let about = self.folder.join(ABOUT);
         if about.exists() {
@@ -226,8 +236,15 @@ impl Reader {
             part,
             why: "nothing has been learned yet; `headwater run` with its source learns".into(),
         };
-        complete(session).ok_or_else(nothing)?;
-        Self::open(&folder(session)?.join(ROWS))
+        let kept = complete(session).ok_or_else(nothing)?;
+        let file = folder(session)?.join(ROWS);
+        // Models must not be made of rows that nobody measured.
+        if digest_of(&file).map_err(StreamError::io(&file))? != kept.digest {
+            let what = "the history is damaged: its checksum is not the one that was kept with it; \
+                        `headwater calibration` goes back to an earlier one or learns anew";
+            return Err(StreamError::Header { file, what: what.into() });
+        }
+        Self::open(&file)
     }
 
     pub(super) fn open(path: &Path) -> Result<Self, StreamError> {

@@ -286,6 +286,11 @@ impl Reader {
         let row = &mut self.row;
         let there = assembler.take(now, row) || over && assembler.flush(row);
         if !there {
+            if over {
+                // What was left out after the last row comes with none.
+                row.moved = None;
+                self.tell_notes(frame);
+            }
             return None;
         }
         frame.time = row.time;

@@ -12,6 +12,8 @@ use super::reader::Reader;
 
 /// Rows that may be overdue before a source counts as late.
 const LATE_ROWS: f64 = 3.0;
+/// Seconds over which the rate of values is averaged, or two rows where these take longer.
+const RATE_S: f64 = 2.0;
 
 /// How one client of a live source stands.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
@@ -34,8 +36,8 @@ pub(crate) struct Status {
     pub(crate) heard: Option<Instant>,
     /// Time of the newest row, and when its first value arrived.
     pub(crate) newest: Option<(Timestamp, Instant)>,
-    /// Rows a second, over the last seconds.
-    pub(crate) rows_per_s: f64,
+    /// Values a second, over the last seconds.
+    pub(crate) values_per_s: f64,
     pub(crate) counts: Counts,
     /// Lines or messages that cannot be read, and the last of them in words.
     pub(crate) unreadable: u64,
@@ -48,7 +50,7 @@ pub(crate) struct Status {
     pub(crate) clients: Vec<Heard>,
     /// Seconds from one row to the next.
     pub(crate) grid_s: f64,
-    /// Rows at the time that [`Status::rows_per_s`] was worked out.
+    /// Values at the time that [`Status::values_per_s`] was worked out.
     counted: (u64, Instant),
 }
 
@@ -64,6 +66,24 @@ pub(crate) enum Standing {
 }
 
 impl Status {
+    /// How many rows came, and what was left out, in words.
+    pub(crate) fn left_out(&self) -> String {
+        let counts = self.counts;
+        format!(
+            "{}: {} rows, {} incomplete; values left out: {} late, {} doubled, {} bad, {} wrongly \
+             stamped; {} lines not readable; {} times reconnected",
+            self.place,
+            counts.rows,
+            counts.incomplete,
+            counts.late,
+            counts.doubled,
+            counts.bad,
+            counts.wrong_stamp,
+            self.unreadable,
+            self.reconnects,
+        )
+    }
+
     pub(crate) fn standing(&self, now: Instant) -> Standing {
         match &self.phase {
             Phase::Connecting => Standing::Connecting,
@@ -82,6 +102,16 @@ impl Status {
     /// How long nothing may arrive before a source, or a client of it, counts as late.
     pub(crate) fn patience(&self) -> Duration {
         Duration::from_secs_f64(LATE_ROWS * self.grid_s).max(Duration::from_secs(2))
+    }
+
+    /// Works out the rate of values, where enough time has passed since it was done last.
+    fn work_out_rate(&mut self, now: Instant) {
+        let (values, since) = self.counted;
+        let seconds = now.saturating_duration_since(since).as_secs_f64();
+        if seconds >= RATE_S.max(2.0 * self.grid_s) {
+            self.values_per_s = (self.counts.values - values) as f64 / seconds;
+            self.counted = (self.counts.values, now);
+        }
     }
 
     /// The standing in words.
@@ -107,10 +137,12 @@ impl Status {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub(crate) struct Shown {
     pub(crate) standing: Standing,
+    /// How long it has been connected, or reconnecting.
+    pub(crate) since: Duration,
     pub(crate) words: String,
     /// How long ago the first value of the newest row arrived.
     pub(crate) lag: Option<Duration>,
-    pub(crate) rows_per_s: f64,
+    pub(crate) values_per_s: f64,
     /// Values that were left out: late, doubled, bad, wrongly stamped, not readable.
     pub(crate) left_out: u64,
     /// Clients that nothing has arrived of for too long, and for how long.
@@ -129,9 +161,10 @@ impl Status {
         let Counts { late, doubled, bad, wrong_stamp, .. } = self.counts;
         Shown {
             standing,
+            since: now.saturating_duration_since(self.since),
             words: self.words(now),
             lag: self.newest.map(|(_, arrived)| now.saturating_duration_since(arrived)),
-            rows_per_s: self.rows_per_s,
+            values_per_s: self.values_per_s,
             left_out: late + doubled + bad + wrong_stamp + self.unreadable,
             stale: stale.collect(),
         }
@@ -150,7 +183,7 @@ pub(crate) fn shared(place: &str, grid_s: f64) -> Shared {
         since: now,
         heard: None,
         newest: None,
-        rows_per_s: 0.0,
+        values_per_s: 0.0,
         counts: Counts::default(),
         unreadable: 0,
         trouble: None,
@@ -211,11 +244,6 @@ impl Shared {
             status.unknown = reader.unknown().to_vec();
         }
         status.clients = clients;
-        let (rows, since) = status.counted;
-        let seconds = since.elapsed().as_secs_f64();
-        if seconds >= 2.0 {
-            status.rows_per_s = (status.counts.rows - rows) as f64 / seconds;
-            status.counted = (status.counts.rows, Instant::now());
-        }
+        status.work_out_rate(Instant::now());
     }
 }

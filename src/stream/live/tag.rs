@@ -60,6 +60,11 @@ impl Tag {
         }
     }
 
+    /// A value came too late only because the row did not wait for it: the next row does.
+    pub(super) fn is_back(&mut self) {
+        self.in_vain = 0;
+    }
+
     /// The row was handed out without it.
     pub(super) fn stayed_away(&mut self, slot: i64) {
         if self.is_awaited(slot) {

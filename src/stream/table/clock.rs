@@ -1,5 +1,6 @@
 //! Time cells as instants.
 
+use jiff::civil::DateTime;
 use jiff::fmt::strtime::BrokenDownTime;
 use jiff::tz::TimeZone;
 use jiff::{SignedDuration, Timestamp};
@@ -89,7 +90,7 @@ impl Clock {
                 let parts = BrokenDownTime::parse(pattern, cell).ok()?;
                 match parts.offset() {
                     Some(_) => parts.to_timestamp().ok(),
-                    None => self.wall.instant(parts.to_datetime().ok()?),
+                    None => self.instant(parts.to_datetime().ok()?),
                 }
             }
             Format::Seconds(since) => {
@@ -115,9 +116,16 @@ impl Clock {
         }
     }
 
+    /// The instant of a civil time. Databases write the end of the calendar where no time is known: it
+    /// is a wrong stamp like any other, and no text that cannot be read.
+    fn instant(&self, time: DateTime) -> Option<Timestamp> {
+        let last_year = || (time.year() == DateTime::MAX.year()).then_some(Timestamp::MAX);
+        self.wall.instant(time).or_else(last_year)
+    }
+
     fn auto(&self, text: &str) -> Option<Timestamp> {
         match civil(text) {
-            Some(time) => self.wall.instant(time),
+            Some(time) => self.instant(time),
             // With a zone, it says itself how far it is from UTC.
             None => text.trim().parse().ok(),
         }
@@ -153,6 +161,7 @@ mod tests {
         let batadal = clock(TimeFormat::Pattern("%d/%m/%y %H".into()), 0.0);
         assert_eq!(read(&batadal, "26/09/19 13"), expected);
         assert_eq!(read(&batadal, "26/09/19"), None);
+        assert_eq!(read(&auto, "9999-12-31 23:59:59"), Some(Timestamp::MAX.to_string()));
         assert_eq!(batadal.read_event("2019-09-26 13:00"), batadal.read_event("26/09/19 13"));
     }
 

@@ -1,7 +1,8 @@
 //! Long tables (time, tag, value): the rows of one instant become one wide row.
 //!
 //! A file is read as it is asked for: what is held is one instant. That needs rows in the order of
-//! time, so a row that goes back is an error. Which tags there are is seen from the beginning of the
+//! time. A few rows that go back are left out and counted, and so is an instant that is far ahead of
+//! what follows it; a table that goes back for good is an error. Which tags there are is seen from the beginning of the
 //! files, or said by the session; a tag that is wanted and comes later is an error as well, because
 //! the frames before it would lack a sensor without a word.
 
@@ -9,7 +10,7 @@ use std::collections::{HashMap, HashSet};
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use jiff::Timestamp;
+use jiff::{SignedDuration, Timestamp};
 
 use super::clock::Clock;
 use super::header::{Header, Wanted, needed};
@@ -24,6 +25,12 @@ const ROWS_TO_FIND_TAGS: usize = 200_000;
 
 /// How many different tags a table may have.
 const MOST_TAGS: usize = 65_536;
+
+/// So many rows in succession may go back in time; more are a table in another order.
+const MOST_BACK: u32 = 20;
+
+/// An instant that is further ahead of the row after it than this has a wrong time.
+const FAR: SignedDuration = SignedDuration::from_hours(24);
 
 /// How a long table becomes a wide one: the same for every file.
 pub(crate) struct Pivot {
@@ -141,6 +148,12 @@ pub(crate) struct LongRows {
     cells: Vec<Vec<u8>>,
     lines: Vec<u64>,
     stamp: Timestamp,
+    /// The rows it has so far.
+    size: u64,
+    /// The instant before it.
+    before: Option<Timestamp>,
+    /// Rows in succession that went back in time.
+    back: u32,
     /// Whether `rows` stands on a row that belongs to the next instant.
     ahead: Option<Timestamp>,
     /// Tags that nobody watches and that the pivot does not know, so that each is judged once.
@@ -187,6 +200,9 @@ impl LongRows {
             cells: vec![Vec::new(); width],
             lines: vec![0; width],
             stamp: Timestamp::UNIX_EPOCH,
+            size: 0,
+            before: None,
+            back: 0,
             ahead: None,
             unwatched: HashSet::new(),
             notes: Vec::new(),
@@ -197,6 +213,7 @@ impl LongRows {
     /// Assembles the next instant.
     pub(crate) fn next(&mut self) -> Result<Next, StreamError> {
         let Some(stamp) = self.take_ahead()? else { return Ok(Next::End) };
+        self.before = (self.lines[0] > 0 && self.is_same_run()).then_some(self.stamp);
         self.begin(stamp);
         self.put()?;
         while let Some(stamp) = self.advance()? {
@@ -205,11 +222,8 @@ impl LongRows {
                 break;
             }
             if stamp < self.stamp {
-                return Err(self.rows.row_error(format!(
-                    "the time goes back, from {} to {stamp}: a long table must be in the order of \
-                     time (sort it by its time column)",
-                    self.stamp
-                )));
+                self.go_back(stamp)?;
+                continue;
             }
             if stamp > self.stamp {
                 self.ahead = Some(stamp);
@@ -218,6 +232,28 @@ impl LongRows {
             self.put()?;
         }
         Ok(Next::Row)
+    }
+
+    /// The present row is older than the instant. Either the instant has a wrong time, or the row; many
+    /// such rows are a table in another order.
+    fn go_back(&mut self, stamp: Timestamp) -> Result<(), StreamError> {
+        let continues = self.before.is_none_or(|before| stamp >= before);
+        if continues && self.stamp.duration_since(stamp) > FAR {
+            let (line, rows) = (self.lines[0], self.size);
+            self.leave_out(LeftOut { what: NoteKind::WrongStamp, line, rows });
+            self.begin(stamp);
+            return self.put();
+        }
+        self.back += 1;
+        if self.back > MOST_BACK {
+            return Err(self.rows.row_error(format!(
+                "the time goes back, from {} to {stamp}: a long table must be in the order of time \
+                 (sort it by its time column)",
+                self.stamp
+            )));
+        }
+        self.note(NoteKind::BackwardStamp);
+        Ok(())
     }
 
     /// The instant of the first row that belongs to none yet; none at the end.
@@ -264,6 +300,8 @@ impl LongRows {
     /// Begins an instant with the present row of the file.
     fn begin(&mut self, stamp: Timestamp) {
         self.stamp = stamp;
+        self.size = 0;
+        self.back = 0;
         self.cells.iter_mut().for_each(Vec::clear);
         self.lines.fill(0);
         let line = self.rows.line();
@@ -280,6 +318,8 @@ impl LongRows {
 
     /// Adds the present row of the file to the instant.
     fn put(&mut self) -> Result<(), StreamError> {
+        self.size += 1;
+        self.back = 0;
         let tag = self.rows.cell(self.columns.tag);
         if tag.is_empty() {
             return Err(self.rows.cell_error(self.columns.tag, "a tag"));
@@ -313,10 +353,15 @@ impl LongRows {
         Ok(())
     }
 
+    /// The present row is left out.
     fn note(&mut self, what: NoteKind) {
-        match self.notes.iter_mut().find(|note| note.what == what) {
-            Some(note) => note.rows += 1,
-            None => self.notes.push(LeftOut { what, line: self.rows.line(), rows: 1 }),
+        self.leave_out(LeftOut { what, line: self.rows.line(), rows: 1 });
+    }
+
+    fn leave_out(&mut self, rows: LeftOut) {
+        match self.notes.iter_mut().find(|note| note.what == rows.what) {
+            Some(note) => note.rows += rows.rows,
+            None => self.notes.push(rows),
         }
     }
 

@@ -47,11 +47,42 @@ fn a_second_value_of_a_tag_is_left_out_and_noted_with_its_line() {
 }
 
 #[test]
-fn a_row_that_goes_back_in_time_is_refused_with_its_line() {
-    let (found, error) = read(&long(), "t,tag,value\n0,a,1\n2,a,2\n1,a,3\n");
-    assert_eq!(seconds(&found), [0.0]);
-    assert!(error.starts_with("t.csv:4: the time goes back"), "{error}");
+fn a_table_that_goes_back_in_time_for_good_is_refused_with_its_line() {
+    let mut text = "t,tag,value\n".to_owned();
+    for tag in ["a", "b"] {
+        for second in 0..40 {
+            text += &format!("{second},{tag},1\n");
+        }
+    }
+    let (found, error) = read(&long(), text);
+    assert_eq!(found.len(), 39);
+    assert!(error.starts_with("t.csv:62: the time goes back"), "{error}");
     assert!(error.contains("must be in the order of time"), "{error}");
+}
+
+#[test]
+fn one_row_of_a_long_table_with_a_wrong_time_costs_itself_and_nothing_else() {
+    let text = |wrong: (i64, &str), at: i64| {
+        let mut text = "t,tag,value\n".to_owned();
+        for second in 100..160 {
+            for tag in ["a", "b"] {
+                let time = if (second, tag) == (at, wrong.1) { wrong.0 } else { second };
+                text += &format!("{time},{tag},1\n");
+            }
+        }
+        text
+    };
+    // Years ahead, years back, and a straggler; the first or the second row of its instant.
+    for time in [4_000_000_000, -1_000_000_000, 127] {
+        for tag in ["a", "b"] {
+            let (found, error) = read(&long(), text((time, tag), 130));
+            assert_eq!((found.len(), &error[..]), (60, ""), "{time} {tag}");
+            let left_out: u64 = found.iter().flat_map(|frame| &frame.notes).map(|n| n.rows).sum();
+            assert_eq!(left_out, 1, "{time} {tag}");
+            let lacking = found.iter().filter(|frame| frame.values.iter().any(|v| v.is_nan()));
+            assert_eq!(lacking.count(), 1, "{time} {tag}");
+        }
+    }
 }
 
 #[test]

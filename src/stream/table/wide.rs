@@ -19,9 +19,9 @@ use super::number::Numbers;
 use super::recent::Recent;
 use super::rows::{Next, Rows};
 use super::shape::TableRows;
-use super::timeline::{self, Placed, Timeline, WINDOW, usual_step};
+use super::timeline::{self, Placed, Timeline, WINDOW, regular_step, usual_step};
 use crate::session::{ClientSettings, Delimiter, Runs};
-use crate::stream::{Frame, Layout, Note, NoteKind, Place, StreamError};
+use crate::stream::{Frame, Layout, Note, NoteKind, Place, StreamError, is_same_period};
 
 /// How many rows show the period of a table.
 const ROWS_TO_FIND_PERIOD: usize = 100;
@@ -141,7 +141,8 @@ impl Wide {
                 .ok_or_else(|| {
                     StreamError::Setting(format!("a period of {seconds} s makes no sense"))
                 })?,
-            None => find_period(&plan)?,
+            // Without two rows there is no distance, and nothing that could depend on it.
+            None => usual_step(&first_stamps(&plan)?).unwrap_or(SignedDuration::from_secs(1)),
         };
         layout.period_s = period.as_secs_f64();
         Ok(Self {
@@ -428,18 +429,14 @@ fn row_time(clock: &Clock, period: SignedDuration, row: u64) -> Option<Timestamp
     clock.first_row()?.checked_add(passed).ok()
 }
 
-/// The usual distance of the first rows, from the first file that has two. What is wrong with a
-/// row is said when it is read for good.
-fn find_period(plan: &Plan) -> Result<SignedDuration, StreamError> {
-    // Without two rows there is no distance, and nothing that could depend on it.
-    let nobody_says = SignedDuration::from_secs(1);
+/// The stamps of the first rows, from the first file with rows that differ in time; none where rows
+/// count as time. What is wrong with a row is said when it is read for good.
+fn first_stamps(plan: &Plan) -> Result<Vec<Timestamp>, StreamError> {
     let mut stamps = Vec::with_capacity(ROWS_TO_FIND_PERIOD);
     for file in 0..plan.files.len() {
         let mut rows = plan.open(file)?;
-        let Some(column) = plan.wanted.time(&rows)? else {
-            return Ok(nobody_says);
-        };
         stamps.clear();
+        let Some(column) = plan.wanted.time(&rows)? else { break };
         while stamps.len() < ROWS_TO_FIND_PERIOD && matches!(rows.next(), Ok(Next::Row)) {
             let cell = rows.cell(column);
             match plan.clocks.of(file).read(cell, &plan.numbers, rows.decimal_comma()) {
@@ -447,9 +444,24 @@ fn find_period(plan: &Plan) -> Result<SignedDuration, StreamError> {
                 None => break,
             }
         }
-        if let Some(step) = usual_step(&stamps) {
-            return Ok(step);
+        if usual_step(&stamps).is_some() {
+            break;
         }
     }
-    Ok(nobody_says)
+    Ok(stamps)
+}
+
+/// Refuses a period that the session says and that the rows contradict: with it, time would stand
+/// still or be full of gaps. Rows without a step of their own contradict nothing.
+pub(crate) fn contradict(plan: &Plan, period_s: f64) -> Result<(), StreamError> {
+    let stamps = first_stamps(plan)?;
+    let Some(step) = regular_step(&stamps) else { return Ok(()) };
+    let step_s = step.as_secs_f64();
+    if is_same_period(step_s, period_s) {
+        return Ok(());
+    }
+    Err(StreamError::Setting(format!(
+        "the session says that a row comes every {period_s} s, but in {} one comes every {step_s} s",
+        files::name(&plan.files[0])
+    )))
 }

@@ -123,9 +123,8 @@ fn plant_jobs(options: &StudyOptions) -> Vec<Job> {
         }
     }
     jobs.extend(splices::jobs(options.quick));
-    let twin_seeds = if options.quick { 1 } else { 5 };
     for twin in TWINS {
-        for seed in TWIN_SEED..TWIN_SEED + twin_seeds {
+        for seed in options.seeds_from(TWIN_SEED, 5, 1) {
             let inputs = json!({ "family": twin.name, "seed": seed });
             let label = format!("{}, seed {seed}", twin.name);
             let job = Job::new(label, inputs, move || figures(&twin, seed));

@@ -16,7 +16,9 @@ use crate::session::{Mode, Session, Tau, Tier};
 use crate::study::detection::figures::{Figures, MethodOutput};
 use crate::study::detection::flags;
 use crate::study::detection::watch::{WatchedRun, watch};
-use crate::study::detection::{Models, PAPERS, TWINS, Twin, as_published, linear, one_bit};
+use crate::study::detection::{
+    AT_PAPERS, Models, PAPERS, TWINS, Twin, as_published, linear, one_bit,
+};
 use crate::study::frame::{Done, Failure, Job, Study, StudyError, StudyOptions};
 use crate::study::published::{TABLE_2, Table2};
 use crate::study::report::columns::{self, all, family, json, mean, seeds, shown};
@@ -49,11 +51,17 @@ struct Method {
 enum Way {
     /// The family's session with other settings.
     Session(fn(&mut Session)),
+    /// The same for the published method, which is also run at the paper's own settings.
+    Published(fn(&mut Session)),
     /// The look-up on one of the paper's other models, on the paper's own plant only.
     Baseline(Variant),
 }
 
 impl Method {
+    const fn published(name: &'static str, label: &'static str, change: fn(&mut Session)) -> Self {
+        Self { name, label, way: Way::Published(change) }
+    }
+
     const fn of(name: &'static str, label: &'static str, change: fn(&mut Session)) -> Self {
         Self { name, label, way: Way::Session(change) }
     }
@@ -69,8 +77,8 @@ const METHODS: [Method; 11] = [
         label: "pre-trained, 95 %",
         way: Way::Baseline(Variant::PreTrainedClients),
     },
-    Method::of("paper-95", "paper, 95 %", |s| as_published(s, PERCENTILE, false)),
-    Method::of("paper-99.5", "paper, 99.5 %", |s| as_published(s, 99.5, false)),
+    Method::published("paper-95", "paper, 95 %", |s| as_published(s, PERCENTILE, false)),
+    Method::published("paper-99.5", "paper, 99.5 %", |s| as_published(s, 99.5, false)),
     Method::of("paper-99-vote", "paper, 99 %, 3 of 5", |s| as_published(s, 99.0, true)),
     Method::of("evidence", "evidence", |_| {}),
     Method::of("evidence-linear-model", "same, linear model", linear),
@@ -93,7 +101,8 @@ struct FamilyResult {
 
 fn families(options: &StudyOptions) -> impl Iterator<Item = Twin> {
     let quick = options.quick;
-    TWINS.into_iter().filter(move |twin| !quick || QUICK.contains(&twin.name))
+    let own = TWINS.into_iter().filter(move |twin| !quick || QUICK.contains(&twin.name));
+    own.chain([AT_PAPERS])
 }
 
 /// Models without flags to look up: they take long to learn and are only flagged, on A2.
@@ -125,14 +134,26 @@ fn report(_: &StudyOptions, done: &[Done]) -> Result<Report, StudyError> {
         runs.push((done.input("family")?, done.read()?));
     }
     let lines = lines(&runs);
-    let papers = runs.iter().filter(|(family, _)| family == PAPER_FAMILY);
-    let flags: Vec<&ModelFlags> = papers.flat_map(|(_, outcome)| &outcome.flags).collect();
-    let flags = flags::lines(PAPER_FAMILY, &flags);
+    let flags_of = |wanted: &'static str| {
+        let of_family = runs.iter().filter(|(family, _)| family == wanted);
+        let flags: Vec<&ModelFlags> = of_family.flat_map(|(_, outcome)| &outcome.flags).collect();
+        flags::lines(wanted, &flags)
+    };
+    let (flags, published) = (flags_of(PAPER_FAMILY), flags_of(AT_PAPERS.name));
     let mut rows = FLAGS.rows(&flags);
+    rows.extend(FLAGS.rows(&published));
     let with_ranks = ROOTS.rows(&lines).into_iter().zip(&lines);
     rows.extend(with_ranks.map(|(row, line)| RANKING.add_to(row, line)));
     Ok(Report {
-        tables: vec![flag_table(&flags), root_table(&lines), ranking_table(&lines)],
+        tables: [flag_table("Anomaly flags of each model on A2", &flags)]
+            .into_iter()
+            .chain((!published.is_empty()).then(|| {
+                let title =
+                    "The same at the paper's settings: φ of width 1, one pass, a constant step";
+                flag_table(title, &published)
+            }))
+            .chain([root_table(&lines), ranking_table(&lines)])
+            .collect(),
         charts: vec![chart(&lines)],
         reading: reading::sentences(&lines, &flags, &runs),
         rows,
@@ -161,14 +182,15 @@ fn outcome(twin: &Twin, seed: u64) -> Result<FamilyResult, Failure> {
     let models = &mut Models::default();
     for method in &METHODS {
         match method.way {
-            Way::Session(change) => {
+            Way::Session(_) if twin.as_published => {}
+            Way::Session(change) | Way::Published(change) => {
                 let mut session = twin.session(seed)?;
                 change(&mut session);
                 let watched = watch(&session, models.of(&session)?)?;
                 found.methods.push((method.name.to_owned(), watched.figures()));
                 found.add_flags(twin, &session, &watched);
             }
-            Way::Baseline(model) if *twin == PAPERS => {
+            Way::Baseline(model) if is_papers(twin) => {
                 let session = twin.session(seed)?;
                 let (distances, truth) = of_variant(model, &session, models.of(&session)?)?;
                 found.flags.extend(ModelFlags::of(model, &distances, &truth.events));
@@ -181,6 +203,11 @@ fn outcome(twin: &Twin, seed: u64) -> Result<FamilyResult, Failure> {
         }
     }
     Ok(found)
+}
+
+/// The paper's own plant, with whichever settings.
+fn is_papers(twin: &Twin) -> bool {
+    [PAPERS, AT_PAPERS].contains(twin)
 }
 
 impl FamilyResult {
@@ -197,7 +224,7 @@ impl FamilyResult {
                 events.iter().any(|e| e.is_on(step) && e.affected.contains(&client))
             });
         }
-        if *twin == PAPERS {
+        if is_papers(twin) {
             self.flags.extend(watched.flags.models(percentile, events));
         }
     }
@@ -247,7 +274,7 @@ fn printed(line: &Line) -> Option<[f64; 3]> {
         _ => return None,
     };
     let of_paper = TABLE_2.iter().find(|printed| printed.model == model)?;
-    of_paper.root_cause.filter(|_| line.family == PAPER_FAMILY)
+    of_paper.root_cause.filter(|_| [PAPER_FAMILY, AT_PAPERS.name].contains(&line.family.as_str()))
 }
 
 const FLAGS: Columns<ModelFlags> = Columns(&[
@@ -309,9 +336,8 @@ const RANKING: Columns<Figures> = Columns(&[
     mean("mrr", "MRR", 2, |f| f.mrr),
 ]);
 
-fn flag_table(lines: &[columns::Line<'_, ModelFlags>]) -> Table {
-    let title = "Anomaly flags of each model on A2, in steps (left half of Table 2)";
-    FLAGS.table(title, 2, lines).note(
+fn flag_table(title: &str, lines: &[columns::Line<'_, ModelFlags>]) -> Table {
+    FLAGS.table(&format!("{title}, in steps (left half of Table 2)"), 2, lines).note(
         "ARL0: nominal client-steps per flag. ARL1: from an onset to the next flag of the client it \
          is in, 0 when the first anomalous step is flagged; a run without a flag until the next \
          onset is censored and counts with its full length.",

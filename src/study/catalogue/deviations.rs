@@ -98,10 +98,8 @@ const FILTERS: [Variant; 6] = [
 ];
 
 fn federation_as_printed(model: &mut ModelSettings) {
-    model.augment_width = 1;
+    model.federate_as_published();
     model.augment_scale = 1.0;
-    model.federation = Federation::Online { passes: 1 };
-    model.step_size = StepSize::Constant;
 }
 
 /// The percentile of the paper's tables.

@@ -43,8 +43,8 @@ fn jobs(options: &StudyOptions) -> Vec<Job> {
         .flat_map(|name| seeds.iter().map(move |seed| job(name, *seed)));
     // The oracle sees the raw data of all clients; its flags come from the federation experiments.
     let models = experiments_on(DatasetSource::BuiltIn, options);
-    let papers = (!options.quick).then(|| experiments_on(DatasetSource::PlantPaper, options));
-    days.chain(models).chain(papers.into_iter().flatten()).collect()
+    let papers = experiments_on(DatasetSource::PlantPaper, options);
+    days.chain(models).chain(papers).collect()
 }
 
 fn report(options: &StudyOptions, done: &[Done]) -> Result<Report, StudyError> {
@@ -60,11 +60,17 @@ fn report(options: &StudyOptions, done: &[Done]) -> Result<Report, StudyError> {
     let at_papers = watched::lines(PAPERS, &papers);
     let days = watched::lines(ATTACKS, &attacked);
     let calm = watched::lines(NORMAL, &normal);
+    let all: Vec<Line> = days.iter().chain(&calm).chain(&at_papers).cloned().collect();
+    let rows = watched::COLUMNS
+        .rows(&all)
+        .into_iter()
+        .chain(watched::flag_rows(&DatasetSource::BuiltIn.name(), &flags))
+        .chain(watched::flag_rows(&DatasetSource::PlantPaper.name(), &papers_flags))
+        .collect();
     let of_models = "Flags of each model on the attack day (left half of Table 4)";
     let flags = watched::flag_table(of_models, &flags.iter().collect::<Vec<_>>())
         .note(oracle_note(options));
     let title = "The attack day and a normal day of the built-in plant, and the paper's settings";
-    let all: Vec<Line> = days.iter().chain(&calm).chain(&at_papers).cloned().collect();
     let of_papers =
         "Flags of each model at the paper's settings (plant-paper, left half of Table 4)";
     let papers_flags = (!papers_flags.is_empty())
@@ -84,7 +90,7 @@ fn report(options: &StudyOptions, done: &[Done]) -> Result<Report, StudyError> {
             .chain(targets(&days, &calm))
             .chain(watched::comparison(&at_papers))
             .collect(),
-        rows: watched::COLUMNS.rows(&all),
+        rows,
         ..Report::default()
     })
 }

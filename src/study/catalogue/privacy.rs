@@ -24,7 +24,7 @@ use serde_json::json;
 
 use crate::session::Session;
 use crate::session::settings::Federation;
-use crate::study::detection::{TWINS, Twin, as_published};
+use crate::study::detection::{AT_PAPERS, PAPERS, TWINS, Twin, as_published};
 use crate::study::frame::{Done, Failure, Job, Study, StudyError, StudyOptions};
 use crate::study::report::{Line, Report};
 
@@ -39,6 +39,9 @@ pub(super) const STUDY: Study = Study {
     },
     report,
 };
+
+/// The paper's plant at our settings and at the paper's: its figures 3 and 4 are made of both.
+const PLANTS: [Twin; 2] = [PAPERS, AT_PAPERS];
 
 /// The parts of the study, in the order in which they are shown.
 const NOISE: &str = "noise in training";
@@ -67,11 +70,16 @@ fn report(_: &StudyOptions, done: &[Done]) -> Result<Report, StudyError> {
     });
     let mut report = Report {
         tables: vec![noise::table(&noise), flips::table(&flags), spending::table(&spent)],
-        charts: std::iter::once(noise::chart(&noise)).chain(flips::charts(&flags)).collect(),
-        reading: noise::reading(&noise).into_iter().chain(flips::reading(&flags)).collect(),
         rows: noise::COLUMNS.rows(&noise),
         ..Report::default()
     };
+    for twin in PLANTS {
+        let (noise, flags) = (of_family(&noise, twin.name), of_family(&flags, twin.name));
+        report.charts.push(noise::chart(&twin, &noise));
+        report.charts.extend(flips::charts(&twin, &flags));
+        report.reading.extend(noise::reading(&twin, &noise));
+        report.reading.extend(flips::reading(&twin, &flags));
+    }
     for family in spending::FAMILIES {
         report.charts.extend(spending::charts(&spent, family));
         report.reading.extend(spending::reading(&spent, family));
@@ -79,6 +87,20 @@ fn report(_: &StudyOptions, done: &[Done]) -> Result<Report, StudyError> {
     report.rows.extend(flips::COLUMNS.rows(&flags));
     report.rows.extend(spending::COLUMNS.rows(&spent));
     Ok(report)
+}
+
+fn of_family<'a, R: Clone>(lines: &[Line<'a, R>], family: &str) -> Vec<Line<'a, R>> {
+    lines.iter().filter(|line| line.family == family).cloned().collect()
+}
+
+/// "At our settings", "At the paper's settings".
+fn settings(twin: &Twin) -> &'static str {
+    if twin.as_published { "At the paper's settings" } else { "At our settings" }
+}
+
+/// The name of a chart of a plant.
+fn chart_name(twin: &Twin, what: &str) -> String {
+    if twin.as_published { format!("{what}-paper") } else { what.into() }
 }
 
 /// A family of the detection study.
@@ -89,12 +111,14 @@ fn twin(name: &str) -> Twin {
 
 /// The published method on a family, flags at the 95th percentile; `quick` with models that are made
 /// quickly.
-fn published(family: &str, seed: u64, quick: bool) -> Result<Session, Failure> {
-    let mut session = twin(family).session(seed)?;
+fn published(twin: &Twin, seed: u64, quick: bool) -> Result<Session, Failure> {
+    let mut session = twin.session(seed)?;
     as_published(&mut session, 95.0, false);
     if quick {
         session.model.epochs = 2;
-        session.model.federation = Federation::Online { passes: 2 };
+        if !twin.as_published {
+            session.model.federation = Federation::Online { passes: 2 };
+        }
     }
     Ok(session)
 }

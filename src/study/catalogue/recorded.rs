@@ -73,8 +73,8 @@ fn jobs(
     };
     // The oracle sees the raw data of all clients, so no session can ask for it.
     let models = |session: &Session, seed: u64| {
-        let effort =
-            if session.name == AT_PAPERS { Effort::PAPER } else { Effort::new(options.quick) };
+        let of = if session.name == AT_PAPERS { Effort::published } else { Effort::new };
+        let effort = of(options.quick);
         let inputs = json!({
             "models": session.name, "seed": seed, "files": files(session), "effort": effort
         });
@@ -114,6 +114,7 @@ fn report(names: &[&str], options: &StudyOptions, done: &[Done]) -> Result<Repor
         report.reading.extend(watched::comparison(&lines));
         report.reading.extend(hard_cases(&lines));
         report.rows.extend(watched::COLUMNS.rows(&lines));
+        report.rows.extend(watched::flag_rows(name, &flags));
     }
     Ok(report)
 }

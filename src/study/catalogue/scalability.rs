@@ -49,10 +49,10 @@ fn jobs(options: &StudyOptions) -> Vec<Job> {
 
 fn sizes(quick: bool) -> (Size, Size) {
     if quick {
-        let size = Size { epochs: 1, rows: 2000, passes: 4 };
+        let size = Size { epochs: 1, rows: 2000, passes: 4, as_published: false };
         (size, Size { rows: 250, passes: 2, ..size })
     } else {
-        let size = Size { epochs: 10, rows: 4000, passes: 8 };
+        let size = Size { epochs: 10, rows: 4000, passes: 8, as_published: false };
         (size, Size { rows: 1000, ..size })
     }
 }
@@ -72,6 +72,15 @@ fn is_short(line: &Line) -> bool {
     line.runs.iter().any(|run| run.short)
 }
 
+fn is_published(line: &Line) -> bool {
+    line.runs.iter().any(|run| run.as_published)
+}
+
+/// Lines of our own settings and full length.
+fn is_whole(line: &&Line) -> bool {
+    !is_short(line) && !is_published(line)
+}
+
 /// Bytes and server loss of Table 3. The short run of sixteen is there for the larger plants, not for
 /// the paper.
 fn paper(line: &Line) -> Option<(usize, f64)> {
@@ -86,6 +95,9 @@ fn loss_per_client(run: &Scale) -> Option<f64> {
 
 const COLUMNS: Columns<Scale> = Columns(&[
     all("clients", "clients", 0, |line| Figure::Count(clients(line))),
+    all("settings", "settings", 0, |line| {
+        Figure::Text(if is_published(line) { "paper's" } else { "ours" }.into())
+    }),
     seeds("seeds"),
     all("rounds", "rounds", 0, |line| Figure::Count(first(line, |run| run.rounds))),
     all("copies", "", 0, |line| Figure::Count(first(line, |run| run.copies))),
@@ -122,25 +134,29 @@ fn report(_: &StudyOptions, done: &[Done]) -> Result<Report, StudyError> {
 
 fn lines(runs: &[Scale]) -> Vec<Line<'_>> {
     // Runs of different length are different lines, though their method is the same.
-    let key = |run: &Scale| (run.clients, std::cmp::Reverse(run.rounds));
+    let key = |run: &Scale| (run.clients, run.short, run.as_published);
     let mut keys: Vec<_> = runs.iter().map(key).collect();
     keys.sort_unstable();
     keys.dedup();
     let of = |wanted| {
         let same = runs.iter().filter(move |run| key(run) == wanted);
-        Line::group(same.map(|run| (format!("A{}", run.clients), "federated", run)))
+        let method = |run: &Scale| {
+            if run.as_published { "federated, the paper's settings" } else { "federated" }
+        };
+        Line::group(same.map(|run| (format!("A{}", run.clients), method(run), run)))
     };
     keys.into_iter().flat_map(of).collect()
 }
 
 fn table(lines: &[Line]) -> Table {
     let mut table = COLUMNS
-        .table("Scalability (Table 3)", 1, lines)
+        .table("Scalability (Table 3)", 2, lines)
         .note(
             "L_s: mean of the last eighth of training; on new rows: with weights that no longer \
              change, on rows nothing was fitted to; of variance: the latter as a share of the \
              variance of x_a",
         )
+        .note("the paper's settings: φ of width 1, one pass with a constant step size")
         .note("bytes: payload of all messages of a round, counted as they are made")
         .note(
             "round: best stretch on this machine while the study ran; it is the one column that no \
@@ -150,7 +166,7 @@ fn table(lines: &[Line]) -> Table {
         let plant = clients(line) / first(line, |run| run.copies);
         table.notes.push(format!(
             "from {} clients on: plants of {plant} clients, each at another moment of one run, with \
-             shared proprietary models, one seed, fewer rounds; the second line of {plant} clients \
+             shared proprietary models, one seed, fewer rounds; the last line of {plant} clients \
              has as few rounds, to compare with",
             clients(line),
         ));
@@ -159,18 +175,27 @@ fn table(lines: &[Line]) -> Table {
 }
 
 fn charts(lines: &[Line]) -> Vec<Chart> {
-    let of = |name: &str, y: &str, short: bool| {
-        COLUMNS.series(name, ("clients", y), lines.iter().filter(|line| is_short(line) == short))
+    let of = |name: &str, y: &str, is_wanted: fn(&&Line) -> bool| {
+        COLUMNS.series(name, ("clients", y), lines.iter().filter(is_wanted))
     };
     let paper = TABLE_3.map(|line| (line.clients as f64, line.server_loss / line.clients as f64));
     let axes = |y: &str| (Axis::logarithmic("clients"), Axis::logarithmic(y));
-    let both = |y: &str| vec![of("here", y, false), of("here, fewer rounds", y, true)];
+    let both =
+        |y: &str| vec![of("here", y, is_whole), of("here, fewer rounds", y, |line| is_short(line))];
     let mut losses = both("server_loss_per_client");
+    losses.push(of("here, the paper's settings", "server_loss_per_client", |l| is_published(l)));
     losses.push(Series::new("paper", paper));
     vec![
         Chart::lines("server-loss", "server loss per client", axes("L_s / M"), losses),
         Chart::lines("round-time", "time of a round", axes("µs"), both("round_us")),
     ]
+}
+
+/// In how many lines L_s is below the paper's, of those that the paper has.
+fn below_paper(lines: &[&Line]) -> (usize, usize) {
+    let own = |line: &Line| line.mean(|run| Some(run.server_loss));
+    let compared = lines.iter().filter_map(|line| Some((own(line)?, paper(line)?.1)));
+    compared.fold((0, 0), |(below, n), (own, paper)| (below + usize::from(own < paper), n + 1))
 }
 
 fn reading(lines: &[Line]) -> Vec<String> {
@@ -190,15 +215,10 @@ fn reading(lines: &[Line]) -> Vec<String> {
             lines.len()
         ));
     }
-    let whole: Vec<&Line> = lines.iter().filter(|line| !is_short(line)).collect();
+    let whole: Vec<&Line> = lines.iter().filter(is_whole).collect();
     if let [first, .., last] = whole.as_slice() {
         let each = |line: &Line| line.mean(loss_per_client).unwrap_or(f64::NAN);
-        let compared: Vec<&&Line> = whole.iter().filter(|line| paper(line).is_some()).collect();
-        let is_below = |line: &Line| {
-            let own = line.mean(|run| Some(run.server_loss));
-            paper(line).zip(own).is_some_and(|((_, paper), own)| own < paper)
-        };
-        let below = compared.iter().filter(|line| is_below(line)).count();
+        let (below, compared) = below_paper(&whole);
         sentences.push(format!(
             "From {} to {} clients the server loss per client goes from {:.4} to {:.4}, so L_s grows \
              {} the number of clients; it is below the paper's in {below} of {} lines, whose own L_s \
@@ -208,7 +228,20 @@ fn reading(lines: &[Line]) -> Vec<String> {
             each(first),
             each(last),
             if each(last) > 1.1 * each(first) { "faster than" } else { "no faster than" },
-            compared.len(),
+            compared,
+        ));
+    }
+    let published: Vec<&Line> = lines.iter().filter(|line| is_published(line)).collect();
+    if !published.is_empty() {
+        let losses: Vec<String> = (published.iter())
+            .map(|line| {
+                format!("{:.4}", line.mean(|run| Some(run.server_loss)).unwrap_or(f64::NAN))
+            })
+            .collect();
+        let (below, compared) = below_paper(&published);
+        sentences.push(format!(
+            "At the paper's settings L_s is {}, below the paper's in {below} of {compared} lines.",
+            losses.join(", ")
         ));
     }
     let short: Vec<&Line> = lines.iter().filter(|line| is_short(line)).collect();

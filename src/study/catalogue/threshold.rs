@@ -8,7 +8,7 @@ use crate::score::metrics::run_length::{RunLength, RunTotals};
 use crate::session::Tau;
 use crate::study::detection::figures::Figures;
 use crate::study::detection::watch::watch;
-use crate::study::detection::{Models, PAPERS, as_published};
+use crate::study::detection::{AT_PAPERS, Models, PAPERS, Twin, as_published};
 use crate::study::frame::{Done, Failure, Job, Study, StudyError, StudyOptions};
 use crate::study::report::columns::{self, all, json, mean, seeds};
 use crate::study::report::{Axis, Chart, Columns, Figure, Report};
@@ -18,14 +18,19 @@ pub(super) const STUDY: Study = Study {
     about: "how paper mode depends on the percentile of τ_a, 75 to 97.5 (appendix, threshold sensitivity)",
     needs_data: false,
     jobs: |options| {
-        let job = |seed: u64| {
-            let inputs = json!({ "family": "A2", "seed": seed });
-            Job::new(format!("A2, seed {seed}"), inputs, move || points(seed))
+        let job = |twin: Twin, seed: u64| {
+            let inputs = json!({ "family": twin.name, "seed": seed });
+            Job::new(format!("{}, seed {seed}", twin.name), inputs, move || points(&twin, seed))
         };
-        Ok(options.seeds(5, 2).into_iter().map(job).collect())
+        let seeds = options.seeds(5, 2);
+        let jobs = FAMILIES.into_iter().flat_map(|twin| seeds.iter().map(move |s| job(twin, *s)));
+        Ok(jobs.collect())
     },
     report,
 };
+
+/// The paper's plant at our settings and at the paper's.
+const FAMILIES: [Twin; 2] = [PAPERS, AT_PAPERS];
 
 /// Percentiles of τ_a; τ_c stays at the 95th.
 const PERCENTILES: [f64; 10] = [75.0, 77.5, 80.0, 82.5, 85.0, 87.5, 90.0, 92.5, 95.0, 97.5];
@@ -72,25 +77,26 @@ const COLUMNS: Columns<Point> = Columns(&[
 ]);
 
 fn report(_: &StudyOptions, done: &[Done]) -> Result<Report, StudyError> {
-    let runs: Vec<Vec<Point>> = done.iter().map(Done::read).collect::<Result<_, _>>()?;
+    let mut report = Report::default();
     let method = |point: &Point| format!("paper, τ_a at {} %", point.percentile);
-    let lines = Line::across(&runs, |point| ("A2", method(point)));
-    let title = "Paper mode on A2, τ_c at the 95th percentile";
-    let table = COLUMNS.table(title, 1, &lines).note(
-        "ARL0 and ARL1 of the flag Z_a in steps. Inside: per step, within anomalies only. The last \
-         three: per episode, end to end.",
-    );
-    Ok(Report {
-        tables: vec![table],
-        charts: charts(&lines),
-        reading: reading(&lines),
-        rows: COLUMNS.rows(&lines),
-        ..Report::default()
-    })
+    for twin in FAMILIES {
+        let runs: Vec<Vec<Point>> = Done::with_input(done, "family", twin.name)?;
+        let lines = Line::across(&runs, |point| (twin.name, method(point)));
+        let settings = if twin.as_published { "the paper's settings" } else { "our settings" };
+        let title = format!("Paper mode on A2 at {settings}, τ_c at the 95th percentile");
+        report.tables.push(COLUMNS.table(&title, 1, &lines).note(
+            "ARL0 and ARL1 of the flag Z_a in steps. Inside: per step, within anomalies only. The \
+             last three: per episode, end to end.",
+        ));
+        report.charts.extend(charts(&twin, &lines));
+        report.reading.extend(reading(settings, &lines));
+        report.rows.extend(COLUMNS.rows(&lines));
+    }
+    Ok(report)
 }
 
-fn points(seed: u64) -> Result<Vec<Point>, Failure> {
-    let mut session = PAPERS.session(seed)?;
+fn points(twin: &Twin, seed: u64) -> Result<Vec<Point>, Failure> {
+    let mut session = twin.session(seed)?;
     as_published(&mut session, TAU_C, false);
     let mut models = Models::default();
     let prepared = models.of(&session)?;
@@ -104,19 +110,20 @@ fn points(seed: u64) -> Result<Vec<Point>, Failure> {
     Ok(points)
 }
 
-fn charts(lines: &[Line]) -> Vec<Chart> {
+fn charts(twin: &Twin, lines: &[Line]) -> Vec<Chart> {
+    let name = |what: &str| if twin.as_published { format!("{what}-paper") } else { what.into() };
     let over = |name: &str, y: &str| COLUMNS.series(name, ("tau_a_percentile", y), lines);
     let axes = |y: &str| (Axis::linear("percentile of τ_a"), Axis::linear(y));
     vec![
         Chart::lines(
-            "arl",
-            "Run lengths of Z_a over the percentile of τ_a",
+            name("arl"),
+            format!("{}: run lengths of Z_a over the percentile of τ_a", twin.name),
             axes("steps"),
             vec![over("ARL0", "arl0"), over("ARL1", "arl1")],
         ),
         Chart::lines(
-            "precision-recall",
-            "Root causes over the percentile of τ_a",
+            name("precision-recall"),
+            format!("{}: root causes over the percentile of τ_a", twin.name),
             axes("share"),
             vec![
                 over("precision inside", "inside_precision"),
@@ -127,7 +134,7 @@ fn charts(lines: &[Line]) -> Vec<Chart> {
     ]
 }
 
-fn reading(lines: &[Line]) -> Vec<String> {
+fn reading(settings: &str, lines: &[Line]) -> Vec<String> {
     let ends = || Some((lines.first()?, lines.last()?));
     let range = |of: fn(&Figures) -> Option<f64>| {
         let means = || lines.iter().filter_map(|line| line.mean(|point| of(&point.figures)));
@@ -138,7 +145,7 @@ fn reading(lines: &[Line]) -> Vec<String> {
         let (soon, late) = (arl1(first).at_least?, arl1(last).at_least?);
         let grows = if late > 2.0 * soon + 1.0 { "grows with it too" } else { "hardly moves" };
         Some(format!(
-            "From the {}th to the {}th percentile ARL0 rises from {short:.1} to {long:.1} steps; ARL1 \
+            "At {settings}, from the {}th to the {}th percentile, ARL0 rises from {short:.1} to {long:.1} steps; ARL1 \
              {grows} ({soon:.2} to {late:.2}), where the paper reports an exponential rise.",
             percentile(first),
             percentile(last)
@@ -149,7 +156,7 @@ fn reading(lines: &[Line]) -> Vec<String> {
     let stable = if high - low <= 0.1 && most - least <= 0.1 { "are" } else { "are not" };
     let roots = (!lines.is_empty()).then(|| {
         format!(
-            "Inside anomalies precision lies between {low:.2} and {high:.2}, recall between \
+            "At {settings}, inside anomalies, precision lies between {low:.2} and {high:.2}, recall between \
              {least:.2} and {most:.2}: they {stable} stable over τ_a; \
              the paper calls its own stable."
         )

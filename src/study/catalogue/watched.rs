@@ -25,8 +25,8 @@ use crate::study::published::{RootCause, Table4};
 use crate::study::report::columns::{self, all, family, json, mean, seeds, shown};
 use crate::study::report::{Axis, Bar, Cell, Chart, Columns, Figure, Spread, Table};
 
-pub(super) use self::flags::flag_table;
 use self::flags::{FlagEvent, Raised};
+pub(super) use self::flags::{flag_rows, flag_table};
 
 /// A mode with its settings.
 struct Method {

@@ -308,3 +308,38 @@ fn what_a_transport_has_sent_before_is_doubled_where_its_row_is_out_and_used_whe
     let Counts { doubled, clock_moved, .. } = assembler.counts();
     assert_eq!((doubled, clock_moved), (69_900, 0));
 }
+
+#[test]
+fn a_silent_tag_that_sends_again_is_waited_for_again_although_others_send_before_it() {
+    let mut assembler = Assembler::new(rules(Stamps::OfValues), 2);
+    let mut rows = Vec::new();
+    for second in 0..40_u32 {
+        let (stamp, now) = (at(f64::from(second)), SECOND * second);
+        assembler.put(0, stamp, 1.0, Quality::Good, now);
+        rows.append(&mut all(&mut assembler, now));
+        // The second tag is away for ten seconds, and sends after the first one otherwise.
+        if !(10..20).contains(&second) {
+            assembler.put(1, stamp, 2.0, Quality::Good, now + ms(10));
+            rows.append(&mut all(&mut assembler, now + ms(10)));
+        }
+    }
+    rows.append(&mut rest(&mut assembler));
+    assert_eq!(rows.len(), 40);
+    let lacking = rows.iter().filter(|row| row.values[1].is_nan()).count();
+    assert_eq!((lacking, assembler.counts().late), (11, 1), "one row until it is known to be back");
+}
+
+#[test]
+fn a_tag_that_is_always_later_than_rows_wait_delays_no_row_for_good() {
+    let mut assembler = Assembler::new(rules(Stamps::OfValues), 2);
+    for second in 0..40_u32 {
+        let now = SECOND * second;
+        assembler.put(0, at(f64::from(second)), 1.0, Quality::Good, now);
+        all(&mut assembler, now);
+        if second >= 3 {
+            assembler.put(1, at(f64::from(second - 3)), 2.0, Quality::Good, now + ms(10));
+            all(&mut assembler, now + ms(10));
+        }
+    }
+    assert!(assembler.is_silent(1));
+}

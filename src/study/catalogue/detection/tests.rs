@@ -83,7 +83,7 @@ fn a_quick_study_has_fewer_jobs_and_every_job_its_own_inputs() {
         jobs(&options)
     };
     let (all, quick) = (made(false), made(true));
-    assert_eq!(all.len(), 7 * 5 + 2 * 3);
+    assert_eq!(all.len(), 8 * 5 + 2 * 3);
     assert!(quick.len() < all.len() / 3);
     let mut inputs: Vec<String> = all.iter().map(|job| job.inputs.to_string()).collect();
     inputs.sort();

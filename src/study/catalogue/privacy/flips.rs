@@ -7,17 +7,17 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::published;
+use super::{PLANTS, chart_name, published, settings};
 use crate::engine::experiment::Failure;
 use crate::engine::experiment::flags::{FlagRuns, epsilon};
 use crate::score::metrics::run_length::RunTotals;
-use crate::study::detection::Models;
+use crate::session::Session;
 use crate::study::detection::figures::{Figures, MethodOutput};
 use crate::study::detection::watch::watch;
-use crate::study::report::columns::{self, all, json, mean, seeds, shown};
+use crate::study::detection::{Models, Twin};
+use crate::study::report::columns::{self, all, family, json, mean, seeds, shown};
 use crate::study::report::{Axis, Chart, Columns, Figure, Table};
 
-const FAMILY: &str = "A2";
 const Z_C: &str = "Z_c";
 const Z_A: &str = "Z_a";
 const TRUTHS: [f64; 8] = [0.55, 0.6, 0.7, 0.8, 0.9, 0.95, 0.99, 1.0];
@@ -26,6 +26,7 @@ const QUICK: [f64; 4] = [0.6, 0.8, 0.95, 1.0];
 /// One pair of probabilities.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub(super) struct FlipRow {
+    pub family: String,
     /// The flag that is randomised.
     pub flag: String,
     /// Probability that Z_c is sent truly.
@@ -72,6 +73,7 @@ fn arl1(line: &Line) -> Option<f64> {
 }
 
 pub(super) const COLUMNS: Columns<FlipRow> = Columns(&[
+    family("family"),
     shown("lies", 0, |line| {
         Figure::Text(format!("on {}", line.runs.first().map_or("", |row| &row.flag)))
     }),
@@ -90,11 +92,13 @@ pub(super) const COLUMNS: Columns<FlipRow> = Columns(&[
 ]);
 
 pub(super) fn lines(seeds: &[Vec<FlipRow>]) -> Vec<Line<'_>> {
-    Line::across(seeds, |row| (FAMILY, format!("paper, p_c {}, p_a {}", row.p_c, row.p_a)))
+    Line::across(seeds, |row| {
+        (row.family.as_str(), format!("paper, p_c {}, p_a {}", row.p_c, row.p_a))
+    })
 }
 
 pub(super) fn table(lines: &[Line]) -> Table {
-    COLUMNS.table("Paper mode on A2 with flags that are true with p_c and p_a", 3, lines).note(
+    COLUMNS.table("Paper mode with flags that are true with p_c and p_a (Fig. 4)", 4, lines).note(
         "Run lengths in steps of a client, of Z_a. Root causes by the look-up of the pair (Z_c, Z_a): \
          inside, per step of anomalies only; the last three, per episode end to end.",
     )
@@ -104,19 +108,19 @@ fn varying<'l, 'a>(lines: &'l [Line<'a>], flag: &str) -> impl Iterator<Item = &'
     lines.iter().filter(move |line| line.runs.first().is_some_and(|row| row.flag == flag))
 }
 
-pub(super) fn charts(lines: &[Line]) -> [Chart; 3] {
+pub(super) fn charts(twin: &Twin, lines: &[Line]) -> [Chart; 3] {
     let p_c = |name: &str, y: &str| COLUMNS.series(name, ("p_c", y), varying(lines, Z_C));
     let p_a = |name: &str, y: &str| COLUMNS.series(name, ("p_a", y), varying(lines, Z_A));
     let axes = |y: &str| (Axis::linear("probability that a flag is true"), Axis::linear(y));
     [
         Chart::lines(
-            "flags",
+            chart_name(twin, "flags"),
             "F1 of the look-up against the truth of its flags",
             axes("F1"),
             vec![p_c("p_c varies", "f1"), p_a("p_a varies", "f1")],
         ),
         Chart::lines(
-            "inside",
+            chart_name(twin, "inside"),
             "Precision and recall inside anomalies against the truth of flags",
             axes("share"),
             vec![
@@ -127,7 +131,7 @@ pub(super) fn charts(lines: &[Line]) -> [Chart; 3] {
             ],
         ),
         Chart::lines(
-            "run-lengths",
+            chart_name(twin, "run-lengths"),
             "Run lengths of Z_a against the truth of flags",
             axes("steps"),
             vec![
@@ -145,7 +149,7 @@ fn f1(line: &Line) -> Option<f64> {
 }
 
 /// How far the most lies change root causes and run lengths, on each flag.
-pub(super) fn reading(lines: &[Line]) -> Option<String> {
+pub(super) fn reading(twin: &Twin, lines: &[Line]) -> Option<String> {
     let change = |flag: &str, figure: fn(&Line) -> Option<f64>| -> Option<(f64, f64)> {
         let by_truth: Vec<(f64, f64)> =
             varying(lines, flag).filter_map(|line| Some((truth(line), figure(line)?))).collect();
@@ -171,7 +175,8 @@ pub(super) fn reading(lines: &[Line]) -> Option<String> {
         "that root causes suffer from noise on Z_a and hardly from noise on Z_c does not hold here"
     };
     Some(format!(
-        "From no lies to the most: on Z_c, {}; on Z_a, {}: {verdict}.",
+        "{}, from no lies to the most: on Z_c, {}; on Z_a, {}: {verdict}.",
+        settings(twin),
         changes(Z_C)?,
         changes(Z_A)?
     ))
@@ -187,17 +192,26 @@ fn moved(from: f64, to: f64, digits: usize, least: f64) -> String {
 }
 
 pub(super) fn rows(seed: u64, quick: bool) -> Result<Vec<FlipRow>, Failure> {
-    let session = published(FAMILY, seed, quick)?;
-    let watched = watch(&session, Models::default().of(&session)?)?;
     let truths: &[f64] = if quick { &QUICK } else { &TRUTHS };
+    let mut rows = Vec::new();
+    for twin in PLANTS {
+        let session = published(&twin, seed, quick)?;
+        rows.extend(of_plant(&twin, &session, truths)?);
+    }
+    Ok(rows)
+}
+
+fn of_plant(twin: &Twin, session: &Session, truths: &[f64]) -> Result<Vec<FlipRow>, Failure> {
+    let watched = watch(session, Models::default().of(session)?)?;
     let settings =
         truths.iter().map(|p| (Z_C, *p, 1.0)).chain(truths.iter().map(|p| (Z_A, 1.0, *p)));
     let mut rows = Vec::new();
     let truth = &watched.truth;
     for (source, (flag, p_c, p_a)) in (0..).zip(settings) {
-        let flags = watched.flags.randomised((p_c, p_a), seed, source)?;
+        let flags = watched.flags.randomised((p_c, p_a), session.seed, source)?;
         let figures = Figures::of(truth, &MethodOutput::from_names(flags.look_up(None)));
         rows.push(FlipRow {
+            family: twin.name.into(),
             flag: flag.into(),
             p_c,
             p_a,

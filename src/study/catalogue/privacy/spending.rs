@@ -230,7 +230,7 @@ pub(super) fn rows(seed: u64, quick: bool) -> Result<Vec<SpendingRow>, Failure> 
                 rows.push(row(family, method, epsilon, &evidence, &mut models, median_delay)?);
             }
         }
-        let paper = published(family, seed, quick)?;
+        let paper = published(&twin(family), seed, quick)?;
         for &epsilon in epsilons {
             rows.push(row(family, PAPER, epsilon, &paper, &mut models, named_delay)?);
         }

@@ -5,7 +5,8 @@ use crate::score::metrics::run_length::RunTotals;
 #[test]
 fn noise_on_states_shows_in_what_the_server_sees_and_the_order_of_rows_is_fixed() {
     let rows = noise::rows(1, true).unwrap();
-    assert_eq!(rows.len(), 10);
+    assert_eq!(rows.len(), 2 * 10, "the plant at our settings, then at the paper's");
+    assert!(rows[10..].iter().all(|row| row.family == "A2-paper"));
     assert!(rows[..5].iter().all(|row| row.direction == "states up"));
     assert!(rows[..5].windows(2).all(|w| w[0].sigma < w[1].sigma));
     let seen: Vec<f64> =
@@ -16,7 +17,7 @@ fn noise_on_states_shows_in_what_the_server_sees_and_the_order_of_rows_is_fixed(
 #[test]
 fn flags_that_lie_answer_later_and_false_alarms_come_sooner() {
     let rows = flips::rows(1, true).unwrap();
-    assert_eq!(rows.len(), 8);
+    assert_eq!(rows.len(), 2 * 8, "the plant at our settings, then at the paper's");
     let (worst, best) = (&rows[4], &rows[7]);
     assert_eq!((worst.p_a, best.p_a), (0.6, 1.0));
     let mean = |runs: &RunTotals| RunTotals::pooled([runs]).mean;

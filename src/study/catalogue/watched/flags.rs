@@ -4,12 +4,12 @@ use jiff::Timestamp;
 
 use crate::engine::experiment::Variant;
 use crate::engine::experiment::flags::{FlagRuns, ModelFlags, Span};
-use crate::score::metrics::run_length::{self, RunTotals};
+use crate::score::metrics::run_length::{self, RunLength, RunTotals};
 use crate::score::metrics::{Tick, Window};
 use crate::study::detection::flags;
 use crate::study::published::Table4;
-use crate::study::report::columns::{seeds, shown};
-use crate::study::report::{Columns, Figure, Line, Table};
+use crate::study::report::columns::{all, json, seeds, shown};
+use crate::study::report::{Columns, Figure, Line, Row, Table};
 
 /// Flags step by step, a row of clients each.
 #[derive(Debug, Default)]
@@ -85,13 +85,25 @@ impl Raised {
     }
 }
 
+fn arl0_min(line: &Line<'_, ModelFlags>) -> RunLength {
+    flags::arl0(line).scaled(1.0 / 60.0)
+}
+
+fn arl1_min(line: &Line<'_, ModelFlags>) -> RunLength {
+    flags::arl1(line).scaled(1.0 / 60.0)
+}
+
 /// Flags of the models, in minutes, with the paper's own beside them.
 const COLUMNS: Columns<ModelFlags> = Columns(&[
     shown("percentile", 0, |line| Figure::Text(flags::percentile(line))),
     shown("model", 0, |line| Figure::Text(flags::model(line))),
-    shown("ARL0 min", 1, |line| Figure::RunLength(flags::arl0(line).scaled(1.0 / 60.0))),
+    all("arl0", "ARL0 min", 1, |line| Figure::RunLength(arl0_min(line))),
+    json("arl0_at_least", |line| Figure::Number(arl0_min(line).at_least)),
     shown("paper", 1, |line| Figure::Number(printed(line).map(|p| p.arl0_min))),
-    shown("ARL1 min", 1, |line| Figure::RunLength(flags::arl1(line).scaled(1.0 / 60.0))),
+    all("arl1", "ARL1 min", 1, |line| Figure::RunLength(arl1_min(line))),
+    json("arl1_at_least", |line| Figure::Number(arl1_min(line).at_least)),
+    json("arl1_censored", |line| Figure::Count(flags::arl1(line).censored)),
+    json("unit", |_| Figure::Text("min".into())),
     shown("paper", 1, |line| Figure::Number(printed(line).map(|p| p.arl1_min))),
     shown("censored", 0, |line| Figure::Text(flags::censored(line))),
     seeds("runs"),
@@ -101,6 +113,11 @@ fn printed(line: &Line<'_, ModelFlags>) -> Option<&'static Table4> {
     let flags = line.runs.first()?;
     let model = Variant::ALL.into_iter().find(|model| model.name() == flags.model)?;
     Table4::find(model, flags.percentile)
+}
+
+/// The same for other programs.
+pub(in crate::study::catalogue) fn flag_rows(family: &str, flags: &[ModelFlags]) -> Vec<Row> {
+    COLUMNS.rows(&flags::lines(family, &flags.iter().collect::<Vec<_>>()))
 }
 
 pub(in crate::study::catalogue) fn flag_table(title: &str, flags: &[&ModelFlags]) -> Table {

@@ -1,0 +1,248 @@
+//! The site with its data: it takes steps and keeps what they release.
+
+use jiff::Timestamp;
+
+use super::super::RemoteError;
+use super::super::account::SpentSoFar;
+use super::super::envelope::{Step, Up, pack, seal, unpack};
+use super::super::outbox::Outbox;
+use super::live::Live;
+use super::{Ended, Options};
+use crate::engine::prepare::apart::SiteModels;
+use crate::engine::run::follows;
+use crate::session::Mode;
+use crate::site::{Sent, Site, SiteOptions};
+use crate::stream::{Continuity, Frame, Stream};
+use crate::wire::{Tick, ToSite};
+
+/// A site at work.
+pub(super) struct Worker {
+    pub(super) site: Site,
+    /// Its place in the federation.
+    client: usize,
+    /// Its place in the data that is here.
+    pub(super) column: usize,
+    /// Steps of its data.
+    pub(super) stream: Box<dyn Stream>,
+    pub(super) frame: Frame,
+    pub(super) outbox: Outbox,
+    /// The last step that was taken, and its time; step 0 is the enrolment.
+    pub(super) taken: Option<u64>,
+    pub(super) time: Timestamp,
+    /// The last step whose orders were carried out.
+    pub(super) ordered: Option<u64>,
+    /// The data ended after so many steps.
+    pub(super) ended: Option<u64>,
+    pub(super) found: u64,
+    /// Rows come when they come, and cannot be read again.
+    pub(super) live: Option<Live>,
+}
+
+impl Worker {
+    /// A site before its enrolment, over the steps of `stream`.
+    pub(super) fn new(
+        options: &Options<'_>,
+        models: &SiteModels,
+        outbox: Outbox,
+        stream: Box<dyn Stream>,
+    ) -> Result<Self, RemoteError> {
+        let Options { session, client, place: (place, _), mode, .. } = options;
+        let layout = stream.layout();
+        let column = layout.clients.iter().position(|known| known.name == **client);
+        let column = column.ok_or_else(|| {
+            let known: Vec<_> = layout.clients.iter().map(|client| &*client.name).collect();
+            RemoteError::NoClient { name: (*client).to_owned(), known: known.join(", ") }
+        })?;
+        let site_options = SiteOptions {
+            client: *place,
+            prepared: &models.site,
+            session,
+            period_s: layout.period_s,
+            mode: *mode,
+            both: false,
+            keep: false,
+        };
+        let from = models.from;
+        let failed = |source| RemoteError::Site { client: (*client).to_owned(), source };
+        let mut site = Site::new(&site_options, None, (from, &models.trained)).map_err(failed)?;
+        if *mode == Mode::Paper && session.thresholds.deadband < 1.0 {
+            site.never_forget(from)?;
+        }
+        let live = session.live().map(|_| Live::new(layout.period_s));
+        Ok(Self {
+            site,
+            client: *place,
+            column,
+            frame: Frame::for_layout(layout),
+            live,
+            stream,
+            outbox,
+            taken: None,
+            time: from,
+            ordered: None,
+            ended: None,
+            found: 0,
+        })
+    }
+
+    /// Takes every step again that the outbox holds, so that the models stand where they stood. What they
+    /// would release now is thrown away: the stored releases are the ones that count.
+    pub(super) fn catch_up(&mut self) -> Result<(), RemoteError> {
+        let Some(last) = self.outbox.last()? else { return Ok(()) };
+        self.found = last;
+        let steps = match self.live {
+            Some(_) => [vec![0], self.outbox.rows()?].concat(),
+            None => (0..=last).collect(),
+        };
+        for step in steps {
+            if self.live.is_some() && step > 0 {
+                self.take_again(step)?;
+            } else {
+                self.take(step)?;
+            }
+            if self.outbox.answer(step)?.is_some() {
+                let question = ToSite::name_sensors(self.client, step);
+                self.site.hear(&question, self.time, &mut |_| {});
+            }
+            if let Some(orders) = self.outbox.orders(step)? {
+                self.carry_out(step, &unpack(&orders)?)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// The server waits for `step`, and has given `orders` after the step before it. The envelope to
+    /// send; none where nothing can be said yet.
+    pub(super) fn next(
+        &mut self,
+        step: u64,
+        orders: &[Vec<u8>],
+    ) -> Result<Option<Vec<u8>>, RemoteError> {
+        if let Some(steps) = self.ended
+            && step > steps
+        {
+            return Ok(Some(seal(&Up::End { steps })?));
+        }
+        if let Some(stored) = self.outbox.envelope(step)? {
+            return Ok(Some(stored));
+        }
+        // The step after the last one, and no other, can be taken.
+        if step > self.after() {
+            return Err(RemoteError::Behind { step, after: self.after() });
+        }
+        if let Some(before) = step.checked_sub(1)
+            && self.ordered != Some(before)
+        {
+            self.outbox.keep_orders(before, &pack(orders)?)?;
+            self.carry_out(before, orders)?;
+        }
+        let Some(released) = self.take(step)? else {
+            let steps = step - 1;
+            self.ended = Some(steps);
+            return Ok(Some(seal(&Up::End { steps })?));
+        };
+        let envelope = seal(&Up::Step(released))?;
+        self.outbox.keep(step, &envelope)?;
+        Ok(Some(envelope))
+    }
+
+    /// The step that can be taken next.
+    pub(super) fn after(&self) -> u64 {
+        self.taken.map_or(0, |taken| taken + 1)
+    }
+
+    /// What the ledger has entered so far, training aside.
+    pub(super) fn spent(&self) -> SpentSoFar {
+        let live = self.site.ledger().live();
+        let epsilon = Some(live.epsilon).filter(|epsilon| epsilon.is_finite());
+        SpentSoFar { epsilon, releases: live.releases }
+    }
+
+    /// Takes one step: what it releases; none at the end of the data.
+    fn take(&mut self, step: u64) -> Result<Option<Step>, RemoteError> {
+        if step == 0 {
+            return self.enrol(self.time).map(Some);
+        }
+        if !self.stream.next(&mut self.frame)? {
+            return Ok(None);
+        }
+        Ok(Some(self.take_frame(step)))
+    }
+
+    /// Step 0.
+    pub(super) fn enrol(&mut self, time: Timestamp) -> Result<Step, RemoteError> {
+        let mut messages = Vec::new();
+        self.site.enrol(&mut |sent| encode(sent, &mut messages))?;
+        self.taken = Some(0);
+        Ok(Step::new(0, time, Continuity::NewRun, messages))
+    }
+
+    /// A step with the present frame.
+    pub(super) fn take_frame(&mut self, step: u64) -> Step {
+        let mut messages = Vec::new();
+        let (time, continuity) = (self.frame.time, self.frame.continuity);
+        let layout = self.stream.layout();
+        let tick = Tick { step, time, follows: follows(continuity, layout.period_s) };
+        self.site.begin(tick);
+        let row = self.frame.row(layout, self.column);
+        self.site.step(row, tick, &mut |sent| encode(sent, &mut messages));
+        (self.taken, self.time) = (Some(step), time);
+        Step::new(step, time, continuity, messages)
+    }
+
+    pub(super) fn carry_out(&mut self, step: u64, orders: &[Vec<u8>]) -> Result<(), RemoteError> {
+        for order in orders {
+            let order =
+                ToSite::decode(order).map_err(|why| RemoteError::Refused(why.to_string()))?;
+            if order.client() == self.client {
+                // Nothing that is ordered after a step releases anything.
+                self.site.hear(&order, self.time, &mut |_| {});
+            }
+        }
+        self.ordered = Some(step);
+        Ok(())
+    }
+
+    /// Answers a question about the present step, once; the same answer whenever it is asked again.
+    pub(super) fn answer(
+        &mut self,
+        step: u64,
+        order: &[u8],
+    ) -> Result<Option<Vec<u8>>, RemoteError> {
+        if let Some(stored) = self.outbox.answer(step)? {
+            return Ok(Some(stored));
+        }
+        let Ok(order) = ToSite::decode(order) else { return Ok(None) };
+        if self.taken != Some(step) || order.client() != self.client {
+            return Ok(None);
+        }
+        let mut messages = Vec::new();
+        self.site.hear(&order, self.time, &mut |sent| encode(sent, &mut messages));
+        let envelope = seal(&Up::Answer { step, messages })?;
+        self.outbox.keep_answer(step, &envelope)?;
+        Ok(Some(envelope))
+    }
+
+    /// The server has closed the run: nothing of it will be asked for again.
+    pub(super) fn end(mut self, sent_again: u64) -> Result<Ended, RemoteError> {
+        self.site.close_ledger(self.time);
+        self.outbox.remove()?;
+        Ok(Ended {
+            ledger: Some(self.site.ledger().clone()),
+            steps: self.taken.unwrap_or(0),
+            sent_again,
+            found: self.found,
+            last: self.time,
+            source: None,
+        })
+    }
+}
+
+/// What leaves the site, as it crosses.
+fn encode(sent: Sent, messages: &mut Vec<Vec<u8>>) {
+    if let Sent::ToServer(message) = sent {
+        let mut bytes = Vec::new();
+        message.encode(&mut bytes);
+        messages.push(bytes);
+    }
+}

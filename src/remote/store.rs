@@ -1,0 +1,107 @@
+//! A SQLite file that survives a killed process: what outbox and journal have in common.
+
+use std::path::{Path, PathBuf};
+
+use rusqlite::{Connection, OptionalExtension as _, Params, ToSql, types::FromSql};
+use thiserror::Error;
+
+/// Why something could not be stored.
+#[derive(Debug, Error)]
+pub(crate) enum StoreError {
+    #[error("{}: {why}", path.display())]
+    Sqlite { path: PathBuf, why: rusqlite::Error },
+    #[error("{}: {why}", path.display())]
+    Folder { path: PathBuf, why: std::io::Error },
+    /// What trainings have cost must not be forgotten.
+    #[error("{}: what trainings have released cannot be read: {why}", path.display())]
+    Trainings { path: PathBuf, why: serde_json::Error },
+    #[error(
+        "{} belongs to another run (other settings, seed, method or version); remove it to begin \
+         anew, or name another file with --outbox",
+        path.display()
+    )]
+    Foreign { path: PathBuf },
+}
+
+#[derive(Debug)]
+pub(super) struct Store {
+    path: PathBuf,
+    connection: Connection,
+}
+
+impl Store {
+    /// Opens the file at `path`, or makes it, with the tables of `schema`.
+    pub(super) fn open(path: &Path, schema: &str) -> Result<Self, StoreError> {
+        if let Some(folder) = path.parent().filter(|folder| !folder.as_os_str().is_empty()) {
+            let failed = |why| StoreError::Folder { path: folder.to_owned(), why };
+            std::fs::create_dir_all(folder).map_err(failed)?;
+        }
+        let failed = |why| StoreError::Sqlite { path: path.to_owned(), why };
+        let connection = Connection::open(path).map_err(failed)?;
+        let store = Self { path: path.to_owned(), connection };
+        // A write-ahead log that is not synced survives a killed process, not a power loss: then the
+        // last steps are missing.
+        store.batch("PRAGMA journal_mode = WAL; PRAGMA synchronous = NORMAL;")?;
+        store.batch(schema)?;
+        Ok(store)
+    }
+
+    pub(super) fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// Several statements without parameters.
+    pub(super) fn batch(&self, statements: &str) -> Result<(), StoreError> {
+        self.connection.execute_batch(statements).map_err(|why| self.failed(why))
+    }
+
+    /// The first column of the first row; none where there is no row.
+    pub(super) fn get<T: FromSql>(
+        &self,
+        query: &str,
+        of: impl Params,
+    ) -> Result<Option<T>, StoreError> {
+        let found = self
+            .connection
+            .prepare_cached(query)
+            .and_then(|mut query| query.query_row(of, |row| row.get(0)).optional());
+        found.map_err(|why| self.failed(why))
+    }
+
+    /// The first column of all rows.
+    pub(super) fn all<T: FromSql>(
+        &self,
+        query: &str,
+        of: impl Params,
+    ) -> Result<Vec<T>, StoreError> {
+        let found = self.connection.prepare_cached(query).and_then(|mut query| {
+            query.query_map(of, |row| row.get(0)).and_then(Iterator::collect)
+        });
+        found.map_err(|why| self.failed(why))
+    }
+
+    pub(super) fn put(&self, statement: &str, of: &[&dyn ToSql]) -> Result<(), StoreError> {
+        let put = self
+            .connection
+            .prepare_cached(statement)
+            .and_then(|mut statement| statement.execute(of));
+        put.map(|_| ()).map_err(|why| self.failed(why))
+    }
+
+    /// Nobody will ask for it again: removes the file.
+    pub(super) fn remove(self) -> Result<(), StoreError> {
+        let Self { path, connection } = self;
+        let failed = |why| StoreError::Sqlite { path: path.clone(), why };
+        connection.close().map_err(|(_, why)| failed(why))?;
+        std::fs::remove_file(&path).map_err(|why| StoreError::Folder { path, why })
+    }
+
+    fn failed(&self, why: rusqlite::Error) -> StoreError {
+        StoreError::Sqlite { path: self.path.clone(), why }
+    }
+}
+
+/// A count as SQLite has numbers. No run is so long that it does not fit.
+pub(super) fn number(count: u64) -> i64 {
+    i64::try_from(count).unwrap_or(i64::MAX)
+}

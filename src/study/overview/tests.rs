@@ -1,0 +1,78 @@
+use super::*;
+use crate::study::catalogue;
+
+fn row(pairs: &[(&str, Value)]) -> Row {
+    Row::of(pairs)
+}
+
+fn report(study: &str, rows: Vec<Row>) -> Report {
+    Report { study: study.into(), rows, ..Report::default() }
+}
+
+fn cells(overview: &Report, figure: &str) -> [Value; 2] {
+    let row = overview.rows.iter().find(|row| row.get("figure") == Some(&figure.into()));
+    let row = row.expect("a line of this figure");
+    ["at_papers_settings", "at_our_settings"].map(|name| row.get(name).cloned().unwrap_or_default())
+}
+
+#[test]
+fn a_line_is_made_of_the_rows_of_its_study_and_says_what_was_not_run() {
+    let flips = |p_c: f64, p_a: f64, recall: f64| {
+        row(&[
+            ("family", "A2".into()),
+            ("p_c", p_c.into()),
+            ("p_a", p_a.into()),
+            ("inside_recall", recall.into()),
+        ])
+    };
+    let noise = |sigma: f64, loss: Value| {
+        row(&[
+            ("family", "A2".into()),
+            ("direction", "states up".into()),
+            ("sigma", sigma.into()),
+            ("server_loss", loss),
+            ("client_loss", 1.0.into()),
+        ])
+    };
+    let flags = row(&[
+        ("family", "A2-paper".into()),
+        ("method", "federated, flags at 95 %".into()),
+        ("arl0", Value::Null),
+        ("arl0_at_least", 300.0.into()),
+        ("arl1", 1.26.into()),
+    ]);
+    let reports = [
+        report("detection", vec![flags]),
+        report(
+            "privacy",
+            vec![
+                noise(0.0, 1.0.into()),
+                noise(0.1, 1.9.into()),
+                noise(1.0, Value::Null),
+                noise(10.0, 1.0.into()),
+                flips(0.55, 1.0, 0.8),
+                flips(1.0, 1.0, 0.9),
+                flips(1.0, 0.55, 0.4),
+            ],
+        ),
+    ];
+    let overview = overview(&reports);
+    assert_eq!(overview.rows.len(), ENTRIES.len());
+    let arl = cells(&overview, "ARL0 / ARL1 of the framework, steps");
+    assert_eq!(arl, [Value::from(">300.0 / 1.3"), Value::Null]);
+    let states = cells(&overview, "σ with L_s / L_a at most doubled, states");
+    assert_eq!(states[1], "0.1 / 10", "a loss that diverged ends what is stable");
+    assert_eq!(cells(&overview, "recall inside anomalies, p_a 1 → 0.55")[1], "0.90 → 0.40");
+    assert_eq!(cells(&overview, "the same, p_c 1 → 0.55")[1], "0.90 → 0.80");
+    assert!(overview.tables[0].lines.iter().any(|line| line.contains(&Cell::words(ABSENT))));
+}
+
+#[test]
+fn every_table_and_figure_has_a_line_of_a_study_that_all_runs() {
+    for of in ["Table 2", "Table 3", "Table 4", "Fig. 2", "Fig. 3", "Fig. 4", "Fig. 5", "Fig. 6"] {
+        assert!(ENTRIES.iter().any(|entry| entry.of == of), "{of}");
+    }
+    let known = |entry: &Entry| catalogue::find(entry.study).is_some_and(|study| !study.repeats());
+    assert!(ENTRIES.iter().all(known));
+    assert!(ENTRIES.iter().all(|entry| !(entry.printed)().is_empty()));
+}

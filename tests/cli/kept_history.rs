@@ -1,0 +1,110 @@
+//! The history that a live session has learned, and a long table that arrives line by line.
+
+use std::fs;
+use std::io::Write as _;
+use std::path::{Path, PathBuf};
+use std::process::{Output, Stdio};
+use std::thread;
+
+use jiff::SignedDuration;
+use serde_json::Value;
+
+use crate::live::program;
+use crate::wrong_rows::{begin, row, whole};
+
+/// Learns from the first 15 minutes.
+fn session(folder: &Path, source: &str) {
+    let text = format!(
+        "Session(about: \"live\", source: Live(input: Stdin, {source}), \
+         clients: [(name: \"A\", columns: [\"a1\", \"a2\"]), (name: \"B\", columns: [\"b1\", \"b2\"])], \
+         sampling: (decimate: Every(1)), seed: 1, \
+         model: (proprietary: Linear, federation: Batched(rounds: 1)), \
+         ranges: (fit: (until: \"+600s\"), calibration: (from: \"+600s\", until: \"+900s\")))"
+    );
+    fs::write(folder.join("live.ron"), text).expect("writable");
+}
+
+/// Runs the session on these lines from standard input.
+fn run(folder: &Path, lines: String) -> Output {
+    let mut child = program(folder)
+        .current_dir(folder)
+        .args(["run", "live.ron", "--json"])
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .expect("the program runs");
+    let mut input = child.stdin.take().expect("its input");
+    // A program that ends early does not read all of it.
+    let writer = thread::spawn(move || input.write_all(lines.as_bytes()).is_ok());
+    let output = child.wait_with_output().expect("it ends");
+    let _ = writer.join();
+    output
+}
+
+fn cells(t: usize) -> Vec<String> {
+    row(begin() + SignedDuration::from_secs(whole(t)), t)
+}
+
+fn wide(rows: std::ops::Range<usize>) -> String {
+    let lines = rows.map(|t| cells(t).join(",") + "\n");
+    "timestamp,a1,a2,b1,b2\n".to_owned() + &lines.collect::<String>()
+}
+
+/// A file of the history that was kept.
+fn kept(folder: &Path, name: &str) -> PathBuf {
+    let of = fs::read_dir(folder.join("live")).expect("a folder").next().expect("one session");
+    of.expect("readable").path().join(name)
+}
+
+#[test]
+fn a_damaged_history_of_a_live_source_is_not_learned_from_and_not_forgotten_in_silence() {
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let folder = folder.path();
+    session(folder, "history: Learned");
+    assert!(run(folder, wide(0..960)).status.success());
+    let rows = kept(folder, "history.rows");
+    let sound = fs::read(&rows).expect("kept");
+    let mut damaged = sound.clone();
+    damaged[sound.len() / 2] ^= 1;
+    for damaged in [damaged, sound[..sound.len() - 48].to_vec()] {
+        fs::write(&rows, damaged).expect("damaged");
+        // Models are made again, where there are any.
+        let _ = fs::remove_dir_all(folder.join("cache"));
+        let output = run(folder, wide(960..1020));
+        let said = String::from_utf8_lossy(&output.stderr);
+        assert_eq!(output.status.code(), Some(1), "{said}");
+        assert!(said.contains("the history is damaged"), "{said}");
+    }
+    fs::write(&rows, sound).expect("repaired");
+    assert!(run(folder, wide(960..1020)).status.success());
+    fs::write(kept(folder, "history.json"), "{\"rows\":9").expect("damaged");
+    let output = run(folder, wide(1020..1080));
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert_eq!(output.status.code(), Some(1), "{said}");
+    assert!(said.contains("remove this file to learn anew"), "{said}");
+}
+
+#[test]
+fn a_long_table_line_by_line_loses_no_tag_and_what_comes_last_is_counted_too() {
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let folder = folder.path();
+    session(folder, "lateness_s: 3600, shape: Long(tag: \"tag\", value: \"v\")");
+    let mut lines = "timestamp,tag,v\n".to_owned();
+    for t in 0..1500 {
+        let cells = cells(t);
+        for (tag, value) in ["a1", "a2", "b1", "b2"].iter().zip(&cells[1..]) {
+            lines += &format!("{},{tag},{value}\n", cells[0]);
+        }
+    }
+    lines += "no line of the table\n";
+    let output = run(folder, lines);
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success(), "{said}");
+    let facts = String::from_utf8(output.stdout).expect("text");
+    let summary: Value =
+        serde_json::from_str(facts.lines().last().expect("a summary")).expect("an object");
+    let unused = &summary["unused_rows"];
+    assert_eq!((&summary["steps"], &unused["rows"]), (&600.into(), &1.into()), "{summary}");
+    assert_eq!(unused["truncated_row"], 1, "{summary}");
+}
