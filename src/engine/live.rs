@@ -52,8 +52,7 @@ impl GatherFrom {
 }
 
 /// What is done, how much of how much, and how the source stands; an error stops the learning.
-type Tell<'a> =
-    &'a mut dyn FnMut(String, Option<(usize, usize)>, &Status) -> Result<(), OpenError>;
+type Tell<'a> = &'a mut dyn FnMut(String, Option<(usize, usize)>, &Status) -> Result<(), OpenError>;
 
 /// Connects to the source of `session`, and gathers its nominal rows where they are not there yet.
 /// Gives the source as it stands before the first row that is watched.

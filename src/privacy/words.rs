@@ -165,8 +165,7 @@ fn not_protected(session: &Session, mode: Mode) -> Vec<String> {
         );
     }
     said.push(
-        "Anyone who listens sees that a client exists, when it sends and how often."
-            .to_owned(),
+        "Anyone who listens sees that a client exists, when it sends and how often.".to_owned(),
     );
     if mode == Mode::Evidence {
         said.extend(evidence_tells(session));
@@ -205,7 +204,9 @@ fn evidence_tells(session: &Session) -> Vec<String> {
             "Before its first symbol a client sends how bursty they were in its calibration: every step \
              of it costs as much as a symbol."
         }
-        (Some(_), Some(_)) => "A client sends nothing about its calibration: a budget would not last.",
+        (Some(_), Some(_)) => {
+            "A client sends nothing about its calibration: a budget would not last."
+        }
     };
     let mut said = vec![
         enrolment.to_owned(),

@@ -36,9 +36,7 @@ pub(crate) fn experiments_on(
     options: &StudyOptions,
 ) -> impl Iterator<Item = Job> {
     let effort = match source {
-        DatasetSource::PlantPaper | DatasetSource::TwinPaper(_) => {
-            Effort::published(options.quick)
-        }
+        DatasetSource::PlantPaper | DatasetSource::TwinPaper(_) => Effort::published(options.quick),
         DatasetSource::Twin(_) | DatasetSource::TwinEverywhere(_) | DatasetSource::BuiltIn => {
             Effort::new(options.quick)
         }

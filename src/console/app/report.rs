@@ -88,7 +88,8 @@ fn take_news(model: &mut Model, update: Update) -> Option<Effect> {
         });
         watched.take(&update.news);
         watched.snapshot = update.snapshot.or(watched.snapshot.take());
-        if let Some(tuning) = model.tuning.as_mut().filter(|_| watched.incidents.len() > incidents) {
+        if let Some(tuning) = model.tuning.as_mut().filter(|_| watched.incidents.len() > incidents)
+        {
             tuning.outdate();
         }
         if let (true, Some(snapshot)) = (model.as_written.is_empty(), &watched.snapshot) {

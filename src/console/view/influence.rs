@@ -20,12 +20,12 @@ use ratatui::style::Style;
 use ratatui::text::Line;
 
 use super::graph::{self, Edge};
-use super::{axis, incident, incidents};
 use super::pen::{self, Canvas, MatrixCell, Section, cut, part, span, wrapped};
 use super::rows::{Quantity, client_name, quantity as quantity_of};
 use super::scene::Scene;
 use super::status::{after, delay};
 use super::together;
+use super::{axis, incident, incidents};
 use crate::console::mouse::Target;
 use crate::console::text::clean;
 use crate::console::watched::Watched;
@@ -139,7 +139,8 @@ pub(crate) fn draw(scene: &Scene, skip: usize, area: Rect, canvas: &mut Canvas) 
     let source = Source::of(scene, watched);
     let edges = source.edges(scene, &watched.incidents);
     let picture = graph::rows(scene, &edges, area.width).filter(|rows| rows + 8 <= area.height);
-    let how = if picture.is_some() { "from left to right" } else { "rows are causes, columns effects" };
+    let how =
+        if picture.is_some() { "from left to right" } else { "rows are causes, columns effects" };
     let title =
         [span("influence", theme.strong), span(how, theme.text), span(source.words(), theme.label)];
     let mut rest = canvas.panel(area, title);

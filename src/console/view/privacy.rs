@@ -277,7 +277,11 @@ fn gauges(scene: &Scene, width: u16) -> Section {
 }
 
 fn epsilon(epsilon: f64) -> String {
-    if epsilon.is_finite() { format!("ε {}", number::epsilon(epsilon)) } else { "unprotected".into() }
+    if epsilon.is_finite() {
+        format!("ε {}", number::epsilon(epsilon))
+    } else {
+        "unprotected".into()
+    }
 }
 
 /// What another ε of a symbol or flag would mean, for what is really sent.

@@ -116,19 +116,19 @@ pub(crate) fn why(scene: &Scene, incident: &Incident) -> Vec<String> {
         let name = scene.name(root);
         let p = incident.posterior.get(root);
         said.push(match (incident.origin, p) {
-                (Origin::Single, _) => {
-                    format!("Only {name} deviates: no other client is affected.")
-                }
-                (Origin::SplitFrom(other), _) => format!(
-                    "{name} was an effect of #{other}, which no longer explains it: a second fault."
-                ),
-                (Origin::Decided, Some(p)) => {
-                    format!("All evidence taken together, {name} is the root with probability {p:.2}.")
-                }
-                (Origin::Decided, None) => format!(
-                    "Both flags of {name} are on. A client with only Z_c on is explained by the others."
-                ),
-            });
+            (Origin::Single, _) => {
+                format!("Only {name} deviates: no other client is affected.")
+            }
+            (Origin::SplitFrom(other), _) => format!(
+                "{name} was an effect of #{other}, which no longer explains it: a second fault."
+            ),
+            (Origin::Decided, Some(p)) => {
+                format!("All evidence taken together, {name} is the root with probability {p:.2}.")
+            }
+            (Origin::Decided, None) => format!(
+                "Both flags of {name} are on. A client with only Z_c on is explained by the others."
+            ),
+        });
     } else {
         let names = super::incidents::who(scene, incident);
         said.push(format!("The root is not known: {names}."));
