@@ -234,10 +234,7 @@ fn print_unmodelled(out: &mut impl Write, session: &Session) -> Result<()> {
     }
     if let Some(Unmodelled { step_s, .. }) = clients.first() {
         let s = SETTLING as f64 * step_s;
-        writeln!(
-            out,
-            "not judged  the first {SETTLING} steps of every run ({s} s): models settle"
-        )?;
+        writeln!(out, "not judged  the first {SETTLING} steps ({s} s) of every run")?;
     }
     print_insensitive(out, session)?;
     head = "by value";
