@@ -233,9 +233,8 @@ fn print_unmodelled(out: &mut impl Write, session: &Session) -> Result<()> {
         }
     }
     if let Some(Unmodelled { step_s, .. }) = clients.first() {
-        let seconds = SETTLING as f64 * step_s;
-        let what = format!("the first {SETTLING} steps of every run ({seconds} s): models settle");
-        writeln!(out, "{:<12}{what}", "not judged")?;
+        let s = SETTLING as f64 * step_s;
+        writeln!(out, "not judged  the first {SETTLING} steps ({s} s) of every run")?;
     }
     print_insensitive(out, session)?;
     head = "by value";
