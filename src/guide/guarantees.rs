@@ -42,7 +42,7 @@
 //! | a wild value, once or for twenty rows | its sensor stays under watch | `one_wild_value_does_not_disable_its_sensor`, `twenty_rows_of_the_smallest_integer_do_not_disable_their_sensor` |
 //! | a wild value in nominal data | it is taken out and told, and its sensor is not blinded by it | `a_wild_value_in_nominal_data_does_not_blind_its_sensor_and_is_told`, `sensors_that_are_wild_in_one_nominal_row_do_not_repeat_each_other` |
 //! | a live value too large for any model | it is told as out of range | `a_live_value_beyond_every_float_of_the_model_is_told_and_not_taken_as_missing` |
-//! | rows of another period than that of the models | they are refused | `rows_of_another_period_than_that_of_the_models_are_refused` |
+//! | rows of another period than that of the models, or than the session says | they are refused | `rows_of_another_period_than_that_of_the_models_are_refused`, `a_period_that_the_rows_contradict_is_refused` |
 //! | a range without a row that can be used | it is an error that counts its rows | `a_range_without_a_row_that_can_be_used_is_an_error_that_counts_its_rows` |
 //! | one wrong time stamp | it costs its own row | `a_row_stamped_2099_costs_itself_and_nothing_else`, `any_one_corrupted_stamp_loses_at_most_that_row`, `a_stamp_at_the_end_of_the_calendar_costs_its_row_and_nothing_else`, `one_row_of_a_long_table_with_a_wrong_time_costs_itself_and_nothing_else` |
 //! | the repeated hour at the end of summer time | its rows are used, and it is said | `the_repeated_hour_at_the_end_of_summer_time_is_followed_and_said` |

@@ -80,7 +80,12 @@ fn table(session: &Session, source: &TableSource, part: Part) -> Result<TableStr
     let folder = session.data_folder().unwrap_or_default();
     let period_s = session.sampling.period_s.or(session.live().map(|live| live.grid_s));
     let files = &part.stretch(session).files;
-    TableStream::open(source, &folder, files, &session.clients, &session.labels, period_s)
+    let stream =
+        TableStream::open(source, &folder, files, &session.clients, &session.labels, period_s)?;
+    if let Some(period_s) = session.sampling.period_s {
+        stream.check_period(period_s)?;
+    }
+    Ok(stream)
 }
 
 /// Periods that differ by a smaller factor are one period, found or said twice.

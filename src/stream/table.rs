@@ -113,6 +113,11 @@ impl TableStream {
         let labels = Labeller::new(labels, folder, &events, clients)?;
         Ok(Self { wide, labels })
     }
+
+    /// Refuses a period that the rows contradict.
+    pub(crate) fn check_period(&self, period_s: f64) -> Result<(), StreamError> {
+        self.wide.check_period(period_s)
+    }
 }
 
 /// How the times of each of `files` are written: its name, and the format in words. Empty where all

@@ -433,6 +433,22 @@ fn rows_of_another_period_than_that_of_the_models_are_refused() {
 }
 
 #[test]
+fn a_period_that_the_rows_contradict_is_refused() {
+    let plant = Plant::new(1);
+    let file = plant.folder.path().join("plant.ron");
+    let session = fs::read_to_string(&file).expect("the session");
+    for (period, is_right) in [("1000000", false), ("0.1", false), ("1.01", true)] {
+        let sampling = format!("sampling: (period_s: {period}, ");
+        fs::write(&file, session.replace("sampling: (", &sampling)).expect("written");
+        let output = plant.headwater(&["check", "plant.ron"]);
+        let said = String::from_utf8_lossy(&output.stderr);
+        assert_eq!(output.status.success(), is_right, "{period}: {said}");
+        let what = format!("a row comes every {period} s, but in nominal.csv one comes every 1 s");
+        assert!(is_right || said.contains(&what), "{said}");
+    }
+}
+
+#[test]
 fn a_range_without_a_row_that_can_be_used_is_an_error_that_counts_its_rows() {
     let mut plant = Plant::new(1);
     plant.live.clear();

@@ -242,6 +242,17 @@ fn why(time: Timestamp, last: Timestamp) -> NoteKind {
     }
 }
 
+/// Fewer stamps than this show no regularity.
+const FEWEST_REGULAR: usize = 10;
+
+/// The usual distance of these stamps, where at least half of the distances are it.
+pub(crate) fn regular_step(stamps: &[Timestamp]) -> Option<SignedDuration> {
+    let step = usual_step(stamps)?;
+    let regular = |pair: &&[Timestamp]| chain::is_about(pair[1].duration_since(pair[0]), step, 1);
+    let regular = stamps.windows(2).filter(regular).count();
+    (stamps.len() >= FEWEST_REGULAR && 2 * regular >= stamps.len()).then_some(step)
+}
+
 /// The usual distance of these stamps: the most frequent positive difference, the smallest of
 /// several; `None` when no stamp is later than the one before.
 pub(crate) fn usual_step(stamps: &[Timestamp]) -> Option<SignedDuration> {

@@ -19,9 +19,9 @@ use super::number::Numbers;
 use super::recent::Recent;
 use super::rows::{Next, Rows};
 use super::shape::TableRows;
-use super::timeline::{self, Placed, Timeline, WINDOW, usual_step};
+use super::timeline::{self, Placed, Timeline, WINDOW, regular_step, usual_step};
 use crate::session::{ClientSettings, Delimiter, Runs};
-use crate::stream::{Frame, Layout, Note, NoteKind, Place, StreamError};
+use crate::stream::{Frame, Layout, Note, NoteKind, Place, StreamError, is_same_period};
 
 /// How many rows show the period of a table.
 const ROWS_TO_FIND_PERIOD: usize = 100;
@@ -158,6 +158,20 @@ impl Wide {
             over: false,
             plan,
         })
+    }
+
+    /// Refuses a period that the session says and that the rows contradict: with it, time would
+    /// stand still or be full of gaps. Rows without a step of their own contradict nothing.
+    pub(crate) fn check_period(&self, period_s: f64) -> Result<(), StreamError> {
+        let Some(step) = regular_step(&first_stamps(&self.plan)?) else { return Ok(()) };
+        let step_s = step.as_secs_f64();
+        if is_same_period(step_s, period_s) {
+            return Ok(());
+        }
+        Err(StreamError::Setting(format!(
+            "the session says that a row comes every {period_s} s, but in {} one comes every {step_s} s",
+            files::name(&self.plan.files[0])
+        )))
     }
 
     /// What frames look like.
