@@ -50,7 +50,7 @@ pub(crate) fn grader_with_traces(
 
 /// With what is known of the rows themselves.
 fn completed(grader: GraderFit, material: &ClientMaterial) -> GraderFit {
-    let standing = Standing::learn(material.fit.view(), material.calibration.view());
+    let standing = Standing::learn(&material.fit.view(), &material.calibration.view());
     grader.with_standing(standing, material.stretches.clone())
 }
 

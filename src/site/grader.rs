@@ -138,8 +138,8 @@ pub(crate) struct Standing {
 
 impl Standing {
     /// Learns from the rows of fit and calibration.
-    pub(super) fn learn(fit: ArrayView2<'_, f32>, calibration: ArrayView2<'_, f32>) -> Self {
-        let states = StandingStates::learn(&[fit, calibration], SETTLING);
+    pub(super) fn learn(fit: &ArrayView2<'_, f32>, calibration: &ArrayView2<'_, f32>) -> Self {
+        let states = StandingStates::learn(&[fit.view(), calibration.view()], SETTLING);
         Self { repeats: states.repeats(calibration), states }
     }
 }

@@ -236,7 +236,7 @@ impl Material {
                     name: columns.name.clone(),
                     wild: std::mem::take(&mut wild[c]),
                     fit: seen_by(&view, &fit[c].rows),
-                    stretches: stretch::of_rows(calibration_rows.view(), &marks),
+                    stretches: stretch::of_rows(&calibration_rows.view(), &marks),
                     calibration: calibration_rows,
                     fit_inputs: seen_by(&inputs, &fit[c].inputs),
                     calibration_inputs: seen_by(&inputs, &calibration[c].inputs),

@@ -57,7 +57,7 @@ impl StandingStates {
     }
 
     /// For every measured row of a range whether it only repeats a state that is known to stand.
-    pub(super) fn repeats(&self, rows: ArrayView2<'_, f32>) -> Vec<bool> {
+    pub(super) fn repeats(&self, rows: &ArrayView2<'_, f32>) -> Vec<bool> {
         if self.states.is_empty() {
             return Vec::new();
         }
@@ -88,7 +88,7 @@ impl StandingStates {
 
 /// Whether every sensor has a few values only.
 fn are_switches(ranges: &[ArrayView2<'_, f32>]) -> bool {
-    let sensors = ranges.first().map_or(0, |range| range.ncols());
+    let sensors = ranges.first().map_or(0, ArrayView2::ncols);
     sensors > 0
         && (0..sensors).all(|sensor| {
             let mut values: Vec<u32> = Vec::new();
@@ -169,7 +169,7 @@ mod tests {
         assert_eq!(known.len(), 2);
         let live = rows(&[ON, ON, ON, WRONG, WRONG, WRONG, OFF, OFF]);
         let expected = [false, true, true, false, false, false, false, true];
-        assert_eq!(known.repeats(live.view()), expected, "changes and what only passes count");
+        assert_eq!(known.repeats(&live.view()), expected, "changes and what only passes count");
     }
 
     #[test]
@@ -178,7 +178,7 @@ mod tests {
         let known = StandingStates::learn(&[normal.view()], 4);
         assert_eq!(known.len(), 1, "off, at the end of the second run");
         let live = rows(&[OFF, None, OFF, OFF]);
-        assert_eq!(known.repeats(live.view()), [false, false, true]);
+        assert_eq!(known.repeats(&live.view()), [false, false, true]);
     }
 
     #[test]
@@ -186,7 +186,7 @@ mod tests {
         let known = StandingStates::learn(&[rows(&[OFF, OFF, OFF, ON, OFF]).view()], 0);
         let live = rows(&[OFF, Some([0.0, f32::NAN]), OFF, OFF]);
         let expected = [false, false, false, true];
-        assert_eq!(known.repeats(live.view()), expected);
+        assert_eq!(known.repeats(&live.view()), expected);
     }
 
     #[test]
@@ -195,6 +195,6 @@ mod tests {
         let normal = rows(&still.map(|value| Some([1.0, value])));
         let known = StandingStates::learn(&[normal.view()], 0);
         assert_eq!(known.len(), 0);
-        assert!(known.repeats(normal.view()).is_empty());
+        assert!(known.repeats(&normal.view()).is_empty());
     }
 }

@@ -37,7 +37,7 @@ pub(crate) struct Stretch {
 pub(super) type Mark = Option<(Timestamp, Option<std::sync::Arc<str>>)>;
 
 /// The stretches of a client's calibration: its runs, or equal blocks where these are few.
-pub(super) fn of_rows(rows: ArrayView2<'_, f32>, marks: &[Mark]) -> Vec<Stretch> {
+pub(super) fn of_rows(rows: &ArrayView2<'_, f32>, marks: &[Mark]) -> Vec<Stretch> {
     let mut runs: Vec<Stretch> = Vec::new();
     let mut is_new = true;
     let measured = rows.outer_iter().zip(marks).map(|(row, mark)| {
@@ -280,7 +280,7 @@ mod tests {
             let rows = Array2::from_shape_fn((marks.len(), 1), |(t, _)| {
                 if marks[t].is_some() { 1.0 } else { f32::NAN }
             });
-            of_rows(rows.view(), marks).iter().map(|stretch| stretch.steps).collect()
+            of_rows(&rows.view(), marks).iter().map(|stretch| stretch.steps).collect()
         };
         assert_eq!(steps(&marks(100, 2)), vec![10; BLOCKS]);
         assert_eq!(steps(&marks(30, 12)), vec![30; 12]);

@@ -1,5 +1,7 @@
 //! Long tables as historians write them, well and badly.
 
+use std::fmt::Write as _;
+
 use super::testing::{Folder, client, drain, frames, open, read, seconds, source, values};
 use super::*;
 use crate::session::{Runs, TimeFormat};
@@ -51,7 +53,7 @@ fn a_table_that_goes_back_in_time_for_good_is_refused_with_its_line() {
     let mut text = "t,tag,value\n".to_owned();
     for tag in ["a", "b"] {
         for second in 0..40 {
-            text += &format!("{second},{tag},1\n");
+            let _ = writeln!(text, "{second},{tag},1");
         }
     }
     let (found, error) = read(&long(), text);
@@ -67,7 +69,7 @@ fn one_row_of_a_long_table_with_a_wrong_time_costs_itself_and_nothing_else() {
         for second in 100..160 {
             for tag in ["a", "b"] {
                 let time = if (second, tag) == (at, wrong.1) { wrong.0 } else { second };
-                text += &format!("{time},{tag},1\n");
+                let _ = writeln!(text, "{time},{tag},1");
             }
         }
         text
