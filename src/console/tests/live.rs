@@ -8,7 +8,7 @@ use crate::stream::live::status::{Shown, Standing};
 fn connected() -> Shown {
     Shown {
         standing: Standing::Live,
-        since: Duration::from_secs(7200),
+        since: Duration::from_hours(2),
         words: "mqtt://plant:1883: connected".to_owned(),
         lag: Some(Duration::from_millis(400)),
         values_per_s: 86.2,
