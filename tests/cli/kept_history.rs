@@ -1,5 +1,6 @@
 //! The history that a live session has learned, and a long table that arrives line by line.
 
+use std::fmt::Write as _;
 use std::fs;
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
@@ -94,7 +95,7 @@ fn a_long_table_line_by_line_loses_no_tag_and_what_comes_last_is_counted_too() {
     for t in 0..1500 {
         let cells = cells(t);
         for (tag, value) in ["a1", "a2", "b1", "b2"].iter().zip(&cells[1..]) {
-            lines += &format!("{},{tag},{value}\n", cells[0]);
+            let _ = writeln!(lines, "{},{tag},{value}", cells[0]);
         }
     }
     lines += "no line of the table\n";

@@ -83,7 +83,7 @@ fn a_topic_a_tag_gives_the_incidents_of_whole_rows_and_counts_what_is_bad_or_com
     let tags: Vec<(usize, &str)> =
         header.iter().copied().enumerate().filter(|(_, name)| is_watched(name)).collect();
     assert_eq!(tags.len(), 13);
-    assert!(ROWS < WATCHED);
+    const { assert!(ROWS < WATCHED) };
 
     let broker = Mosquitto::start(folder);
     let metrics = free_port();
