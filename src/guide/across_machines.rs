@@ -160,7 +160,8 @@
 //! | 1000 × 60 | 3.0 s | 191 ms | 535 ms | 69 µs, 50 µs | 0 |
 //! | 2000 × 40 | 3.8 s | 488 ms | 586 ms | 74 µs, 53 µs | 409 |
 //!
-//! At a load of 10 the median for 500 sites was 50 ms. CPU time hardly depends on the load, and grows with
+//! On the same machine, nearly idle, 500 × 200 had all sites enrolled after 0.2 s, a median of 45 ms, 48 ms for
+//! 95 % of steps and 56 ms at most; nobody was asked again. At a load of 10 the median was 50 ms. CPU time hardly depends on the load, and grows with
 //! the number of sites. By it, 500 sites take 34 ms of one core and 25 ms of the other. 10,000 sites would
 //! take 0.7 s and 0.5 s a step, an estimate: enough for steps of 5 s, not for steps of 1 s. The broker's
 //! memory was 9, 10 and 12 MB.
