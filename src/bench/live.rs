@@ -23,7 +23,7 @@ const FOLDERS: [&str; 5] = [
     "HEADWATER_RECORDINGS",
 ];
 
-/// A program that ends with whoever waits for it.
+/// A child process that is ended when this value is dropped.
 struct Started(Child);
 
 impl Drop for Started {

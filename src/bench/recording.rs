@@ -15,7 +15,7 @@ use crate::session::{Mode, Session};
 /// Runs of each kind, one after the other in turn. The best one counts for the time, all of them for the
 /// work.
 const RUNS: usize = 4;
-/// Ticks a second in which Linux counts a process's time, whatever its kernel's own are.
+/// Ticks a second of the times in `/proc`: 100 on every Linux.
 const TICKS: f64 = 100.0;
 
 /// Figures of the attack day as a recording.

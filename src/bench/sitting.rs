@@ -66,7 +66,7 @@ mod unix {
     const WATCHED: Duration = Duration::from_secs(3);
     /// Nothing is waited for longer than this.
     const PATIENCE: Duration = Duration::from_secs(30);
-    /// Ticks a second in which Linux counts a process's time, whatever its kernel's own are.
+    /// Ticks a second of the times in `/proc`: 100 on every Linux.
     const TICKS: f64 = 100.0;
 
     pub(crate) fn sit(session: &Session, cache: &Path) -> io::Result<Sitting> {

@@ -178,7 +178,7 @@ pub(super) fn run(out: &mut (impl Write + Send), args: &RunArgs) -> Result<()> {
     let ended =
         failed.unwrap_or_else(|| Err(eyre!("the engine ended unexpectedly, as told above")));
     match (interrupt.load(Ordering::Relaxed), session.live()) {
-        // A live source has no end of its own: a service that is stopped has not failed.
+        // A live source never ends by itself, so stopping it is no failure.
         (true, Some(_)) => {
             if let Err(why) = ended {
                 printer.notice(&why.to_string());

@@ -47,7 +47,7 @@ fn draw(buffer: &mut Buffer, title: &str, board: &SiteBoard, lines: &Lines) {
     rows.push((format!("site {title} · step {}{time}", board.step), bold));
     rows.push((format!("{:<NAME$} {:>NUMBER$}  last steps", "sensor", "now"), bold));
     let sensors = sensors(board, width.saturating_sub(NAME + NUMBER + 4));
-    // What was made of them and what is said need room too.
+    // Steps made and messages need room too.
     let room = height.saturating_sub(7).max(1);
     let left_out = sensors.len().saturating_sub(room);
     rows.extend(sensors.into_iter().take(room).map(|row| (row, plain)));

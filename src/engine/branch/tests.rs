@@ -95,7 +95,7 @@ fn a_recording_run_again_from_its_start_gives_what_a_run_with_that_setting_gives
         assert_eq!(said(&again.new), said(&wanted), "{turn:?} in {mode:?}");
         assert_eq!(again.old.len(), incidents(file).len());
         assert_ne!(said(&again.old), said(&again.new), "{turn:?} in {mode:?} changes something");
-        // The same as a recording of its own, which is what two days are compared by.
+        // The same as a separate recording: two days are compared by their recordings.
         let recorded = with_settings(file, &[turn]).expect("it was answered above");
         assert_eq!(said(&decided_again(recorded)), said(&wanted), "{turn:?} in {mode:?}");
     }
