@@ -130,7 +130,7 @@ fn of_steps(found: &Found, family: &str, model: Variant, percentile: f64) -> Opt
     lengths(found, family, &format!("{}, flags at {percentile} %", model.name()))
 }
 
-/// The same of minutes, in both readings of "a flag per minute"; none where a step is not a second.
+/// The same of minutes, in both readings of "a flag per minute"; of steps where a step is not a second.
 fn of_minutes(found: &Found, family: &str, model: Variant, percentile: f64) -> Option<String> {
     let of = |span: Span| {
         let method = format!("{}{}, flags at {percentile} %", model.name(), span.words());
@@ -138,7 +138,7 @@ fn of_minutes(found: &Found, family: &str, model: Variant, percentile: f64) -> O
     };
     match (of(Span::AnyOfAMinute), of(Span::MostOfAMinute)) {
         (Some(any), Some(most)) => Some(format!("{any}; {most}")),
-        _ => of_steps(found, family, model, percentile).map(|_| "–".into()),
+        _ => Some(format!("{} (steps)", of_steps(found, family, model, percentile)?)),
     }
 }
 

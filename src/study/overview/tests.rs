@@ -116,7 +116,7 @@ fn a_flag_a_minute_is_shown_in_both_readings_where_a_step_is_a_second() {
     let steps = cells(&overview, "plant, 95 %: ARL0 / ARL1 of flags, min");
     assert_eq!(steps, [Value::from("0.2 / 0.5"), Value::from("0.9 / 0.5")]);
     let minutes = cells(&overview, "a flag a minute: of any step; of most steps");
-    assert_eq!(minutes, [Value::from("1.3 / 0.5; 40.0 / 0.5"), Value::from("–")]);
+    assert_eq!(minutes, [Value::from("1.3 / 0.5; 40.0 / 0.5"), Value::from("0.9 / 0.5 (steps)")]);
     let alarms = cells(&overview, "false alarms a day, 95 % / 99.5 % / evidence");
     assert_eq!(alarms, [Value::from("7000 / 2000 / 1.2"), Value::Null]);
 }
