@@ -54,6 +54,29 @@ pub(super) struct StudyArgs {
     data: Option<PathBuf>,
 }
 
+/// The number of threads of candle, which reads it from the environment only.
+const CANDLE_THREADS: &str = "RAYON_NUM_THREADS";
+
+/// Starts the program again with one thread of candle a job, unless the environment says how many.
+///
+/// A study runs a job on each processor. By default candle spreads each job over all processors again
+/// and its threads wait without sleeping: the same results for twice the processor time. Within a running
+/// program the environment cannot be changed safely. Where the program cannot be started again, the study
+/// only takes longer.
+#[cfg(unix)]
+fn with_one_thread_a_job() {
+    use std::os::unix::process::CommandExt as _;
+    let mut args = std::env::args_os();
+    let (Some(name), Ok(program)) = (args.next(), std::env::current_exe()) else { return };
+    if std::env::var_os(CANDLE_THREADS).is_none() {
+        let mut again = std::process::Command::new(program);
+        let _ = again.arg0(name).args(args).env(CANDLE_THREADS, "1").exec();
+    }
+}
+
+#[cfg(not(unix))]
+fn with_one_thread_a_job() {}
+
 fn known(name: &str) -> Result<String, String> {
     if ["all", overview::NAME].contains(&name) || catalogue::find(name).is_some() {
         return Ok(name.to_owned());
@@ -66,6 +89,7 @@ fn known(name: &str) -> Result<String, String> {
 
 pub(super) fn run(out: &mut impl Write, args: &StudyArgs) -> Result<()> {
     let Some(name) = &args.name else { return list(out) };
+    with_one_thread_a_job();
     let studies: Vec<&Study> = match name.as_str() {
         // Studies of promises repeat what the others measure.
         "all" | overview::NAME => {
