@@ -289,6 +289,16 @@ impl Session {
         }
     }
 
+    /// A session that another process of this program has written down, with every key in it.
+    pub(crate) fn of_program(text: &str) -> Result<Self, String> {
+        let session: Session = ron::from_str(text).map_err(|why| why.to_string())?;
+        let problems = validate::problems(&session);
+        match problems.first() {
+            None => Ok(session),
+            Some(_) => Err(SessionError::from_problems("session", text, problems).to_string()),
+        }
+    }
+
     /// The built-in sources know how their data is best divided, when the session does not say.
     fn divide_built_in_data(&mut self) {
         if self.ranges != Ranges::default() {

@@ -2,6 +2,8 @@
 //!
 //! Every other module is private. This is no interface for other programs: it changes with the crate.
 
+mod stored;
+
 use std::ops::ControlFlow;
 use std::path::Path;
 
@@ -12,6 +14,7 @@ pub use crate::privacy::{Provenance, Released, Symbol};
 pub use crate::server::Server;
 pub use crate::session::Session;
 pub use crate::stream::Row;
+pub use stored::*;
 pub use crate::wire::{Memory, Message, Outgoing, ToSite, Wire, WireError};
 
 use crate::engine::handle::Options;

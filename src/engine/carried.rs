@@ -134,7 +134,7 @@ impl CarriedFiles {
     }
 }
 
-fn read(folder: &Path, models: &str) -> Result<Option<Before>, String> {
+pub(crate) fn read(folder: &Path, models: &str) -> Result<Option<Before>, String> {
     let Some(OfServer { carried, .. }) =
         read_file(&folder.join(OF_SERVER), |of: &OfServer| of.version)?
     else {

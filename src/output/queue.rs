@@ -5,11 +5,31 @@ use std::time::Duration;
 
 use rusqlite::{Connection, OptionalExtension as _, params};
 
+use crate::base::digest::sha256;
+
 /// Facts that may wait for one receiver.
 pub(crate) const MOST: u64 = 100_000;
 /// Waits after a failure, in seconds.
 const FIRST_WAIT_S: f64 = 1.0;
 const LONGEST_WAIT_S: f64 = 300.0;
+
+const COUNT_GIVEN_UP: &str = "INSERT INTO given_up VALUES (?1, ?2)
+    ON CONFLICT (receiver) DO UPDATE SET facts = facts + ?2";
+/// Hexadecimal digits of a checksum.
+const SUM: usize = 16;
+
+/// A fact as it is stored: a checksum stands behind it. A line of JSON has no tab in it.
+fn sealed(line: &str) -> String {
+    format!("{line}\t{}", &sha256(line.as_bytes())[..SUM])
+}
+
+/// The fact that was stored; none where it is damaged. Older programs stored no checksum.
+fn unsealed(stored: &str) -> Option<&str> {
+    match stored.rsplit_once('\t') {
+        Some((line, sum)) => (sha256(line.as_bytes())[..SUM] == *sum).then_some(line),
+        None => serde_json::from_str::<serde::de::IgnoredAny>(stored).is_ok().then_some(stored),
+    }
+}
 
 /// A fact that waits.
 #[derive(Debug, Clone, PartialEq)]
@@ -51,7 +71,7 @@ impl Queue {
         let change = self.db.transaction()?;
         change.execute(
             "INSERT INTO queue (receiver, line) VALUES (?1, ?2)",
-            params![receiver, line],
+            params![receiver, sealed(line)],
         )?;
         let waiting: u64 = change.query_row(
             "SELECT COUNT(*) FROM queue WHERE receiver = ?1",
@@ -65,28 +85,45 @@ impl Queue {
                  (SELECT number FROM queue WHERE receiver = ?1 ORDER BY number LIMIT ?2)",
                 params![receiver, over],
             )?;
-            change.execute(
-                "INSERT INTO given_up VALUES (?1, ?2)
-                 ON CONFLICT (receiver) DO UPDATE SET facts = facts + ?2",
-                params![receiver, over],
-            )?;
+            change.execute(COUNT_GIVEN_UP, params![receiver, over])?;
         }
         change.commit()
     }
 
-    /// The oldest fact of a receiver, if its time has come.
-    pub(crate) fn due(&self, receiver: &str, now_s: f64) -> rusqlite::Result<Option<Waiting>> {
-        let oldest = self.db.query_row(
-            "SELECT number, line, attempts, due_s FROM queue WHERE receiver = ?1
-             ORDER BY number LIMIT 1",
-            [receiver],
-            |row| {
-                let waiting =
-                    Waiting { number: row.get(0)?, line: row.get(1)?, attempts: row.get(2)? };
-                Ok((waiting, row.get::<_, f64>(3)?))
-            },
-        );
-        Ok(oldest.optional()?.filter(|(_, due_s)| *due_s <= now_s).map(|(waiting, _)| waiting))
+    /// The oldest fact of a receiver, if its time has come. Facts that cannot be read any more are given
+    /// up, so that those behind them go out.
+    pub(crate) fn due(&mut self, receiver: &str, now_s: f64) -> rusqlite::Result<Option<Waiting>> {
+        loop {
+            let oldest = self.db.query_row(
+                "SELECT number, line, attempts, due_s FROM queue WHERE receiver = ?1
+                 ORDER BY number LIMIT 1",
+                [receiver],
+                |row| {
+                    let line = row.get_ref(1)?.as_str().ok().and_then(unsealed).map(str::to_owned);
+                    // Numbers that are none do not keep a fact back.
+                    let attempts = row.get(2).unwrap_or(0);
+                    Ok((row.get(0)?, line, attempts, row.get(3).unwrap_or(0.0)))
+                },
+            );
+            let Some((number, line, attempts, due_s)) = oldest.optional()? else {
+                return Ok(None);
+            };
+            let Some(line) = line else {
+                tracing::error!("a fact for {receiver} is lost: what was stored of it is damaged");
+                self.give_up(receiver, number)?;
+                continue;
+            };
+            // Nobody waits longer than that: the clock was set back.
+            let is_due = due_s <= now_s || due_s > now_s + LONGEST_WAIT_S;
+            return Ok(is_due.then_some(Waiting { number, line, attempts }));
+        }
+    }
+
+    fn give_up(&mut self, receiver: &str, number: i64) -> rusqlite::Result<()> {
+        let change = self.db.transaction()?;
+        change.execute("DELETE FROM queue WHERE number = ?1", [number])?;
+        change.execute(COUNT_GIVEN_UP, params![receiver, 1])?;
+        change.commit()
     }
 
     /// It was delivered.
@@ -122,6 +159,17 @@ impl Queue {
     pub(super) fn with_most(self, most: u64) -> Self {
         Self { most, ..self }
     }
+}
+
+/// Takes every fact for `receiver` out of the queue in `file`: the facts, and how many were given up.
+pub(crate) fn empty(file: &Path, receiver: &str) -> rusqlite::Result<(Vec<String>, u64)> {
+    let mut queue = Queue::open(file)?;
+    let mut lines = Vec::new();
+    while let Some(waiting) = queue.due(receiver, f64::MAX)? {
+        queue.done(&waiting)?;
+        lines.push(waiting.line);
+    }
+    Ok((lines, queue.given_up(receiver)?))
 }
 
 #[cfg(test)]
