@@ -53,8 +53,8 @@ pub(crate) fn orders_of(mut bytes: &[u8]) -> std::io::Result<usize> {
 /// first packet that is none.
 #[cfg(unix)]
 pub(crate) fn events_of(mut bytes: &[u8]) -> Result<(Session, Vec<EngineEvent>), String> {
-    let welcome: packet::Welcome = packet::read_greeting(&mut bytes, packet::FROM_SERVICE)
-        .map_err(|why| why.to_string())?;
+    let welcome: packet::Welcome =
+        packet::read_greeting(&mut bytes, packet::FROM_SERVICE).map_err(|why| why.to_string())?;
     let (session, mut sound) = (welcome.session()?, sound::Sound::default());
     let mut events = Vec::new();
     while let Ok(packet) = packet::read_packet(&mut bytes, packet::FROM_SERVICE) {

@@ -14,8 +14,8 @@ pub use crate::privacy::{Provenance, Released, Symbol};
 pub use crate::server::Server;
 pub use crate::session::Session;
 pub use crate::stream::Row;
-pub use stored::*;
 pub use crate::wire::{Memory, Message, Outgoing, ToSite, Wire, WireError};
+pub use stored::*;
 
 use crate::engine::handle::Options;
 use crate::engine::pace::Speed;

@@ -79,3 +79,50 @@ impl Sound {
         Err(format!("incident {} names what the plant does not have", incident.number))
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use jiff::Timestamp;
+
+    use super::*;
+    use crate::engine::handle::Update;
+    use crate::incident::Origin;
+    use crate::stream::Frame;
+
+    /// A plant without sensors and with so many clients, whose incidents have these numbers.
+    fn checked(
+        clients: usize,
+        numbers: &[u64],
+        change: impl Fn(&mut Incident),
+    ) -> Result<(), String> {
+        let mut sound = Sound { clients, sensors: 0, incidents: 0 };
+        let incident = |number: &u64| {
+            let time = Timestamp::UNIX_EPOCH;
+            let mut incident = Incident::new(*number, Origin::Decided, (time, 0), time);
+            change(&mut incident);
+            incident
+        };
+        let mut update = Update::default();
+        update.news.incidents = numbers.iter().map(incident).collect();
+        sound.check(&NewsPacket::of(&update))
+    }
+
+    #[test]
+    fn what_a_service_sends_that_does_not_fit_together_is_refused() {
+        assert_eq!(checked(2, &[1, 2, 1], |_| {}), Ok(()));
+        assert_eq!(checked(2, &[1], |incident| incident.root = Some(1)), Ok(()));
+        checked(2, &[0], |_| {}).expect_err("numbers begin with 1");
+        checked(2, &[1, 3], |_| {}).expect_err("one is left out");
+        checked(2, &[u64::MAX], |_| {}).expect_err("so many would be made room for");
+        checked(2, &[1], |incident| incident.root = Some(2)).expect_err("no such client");
+        checked(2, &[1], |incident| incident.candidates = vec![9]).expect_err("no such client");
+        let mut update = Update::default();
+        update.news.frames = vec![Frame::with_values(vec![1.0])];
+        let mut sound = Sound { clients: 2, sensors: 2, incidents: 0 };
+        sound.check(&NewsPacket::of(&update)).expect_err("a row of another plant");
+        update.news.frames = vec![Frame::with_values(vec![1.0, 2.0])];
+        sound.check(&NewsPacket::of(&update)).expect("a row of this plant");
+        update.news.times = vec![Timestamp::UNIX_EPOCH];
+        sound.check(&NewsPacket::of(&update)).expect_err("a step without clients");
+    }
+}

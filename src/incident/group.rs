@@ -154,7 +154,7 @@ pub(crate) struct Incident {
 
 impl Incident {
     /// An incident without members that nobody has heard of yet.
-    pub(super) fn new(number: u64, origin: Origin, at: (Timestamp, u64), onset: Timestamp) -> Self {
+    pub(crate) fn new(number: u64, origin: Origin, at: (Timestamp, u64), onset: Timestamp) -> Self {
         Self {
             number,
             origin,
@@ -201,7 +201,13 @@ impl Incident {
         let again = self.continuations.iter().map(|again| again.root);
         self.number > 0
             && self.posterior.len() <= clients
-            && named.into_iter().chain([first]).chain(thought).chain(again).flatten().all(|c| c < clients)
+            && named
+                .into_iter()
+                .chain([first])
+                .chain(thought)
+                .chain(again)
+                .flatten()
+                .all(|c| c < clients)
             && self.candidates.iter().copied().chain(members).chain(faults).all(|c| c < clients)
     }
 

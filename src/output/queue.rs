@@ -27,7 +27,10 @@ fn sealed(line: &str) -> String {
 fn unsealed(stored: &str) -> Option<&str> {
     match stored.rsplit_once('\t') {
         Some((line, sum)) => (sha256(line.as_bytes())[..SUM] == *sum).then_some(line),
-        None => serde_json::from_str::<serde::de::IgnoredAny>(stored).is_ok().then_some(stored),
+        None => {
+            let is_json = || serde_json::from_str::<serde::de::IgnoredAny>(stored).is_ok();
+            (stored.starts_with('{') && is_json()).then_some(stored)
+        }
     }
 }
 
@@ -192,5 +195,37 @@ mod tests {
         assert_eq!(queue.given_up("a").expect("counted"), 2);
         assert_eq!(queue.given_up("b").expect("counted"), 0);
         assert_eq!(queue.due("a", 0.0).expect("read").expect("one").line, "2");
+    }
+
+    #[test]
+    fn a_damaged_fact_is_given_up_and_counted_and_those_behind_it_go_out() {
+        let folder = tempfile::tempdir().expect("a folder for the test");
+        let file = folder.path().join("queue");
+        let mut queue = Queue::open(&file).expect("a queue");
+        for i in 0..6 {
+            queue.push("a", &format!("{{\"i\":{i}}}")).expect("pushed");
+        }
+        let damage =
+            "UPDATE queue SET line = replace(line, '{\"i\":0', '{\"i\":9') WHERE number = 1;
+             UPDATE queue SET line = x'ff00' WHERE number = 2;
+             UPDATE queue SET line = 7 WHERE number = 3;
+             UPDATE queue SET attempts = 'many', due_s = 'never' WHERE number = 4;
+             UPDATE queue SET line = '{\"i\":4}' WHERE number = 5;";
+        queue.db.execute_batch(damage).expect("damaged");
+        let (lines, given_up) = empty(&file, "a").expect("a queue");
+        // The fifth is as an older program stored it.
+        assert_eq!(lines, ["{\"i\":3}", "{\"i\":4}", "{\"i\":5}"]);
+        assert_eq!(given_up, 3);
+    }
+
+    #[test]
+    fn a_clock_that_is_set_back_does_not_keep_facts_back() {
+        let folder = tempfile::tempdir().expect("a folder for the test");
+        let mut queue = Queue::open(&folder.path().join("queue")).expect("a queue");
+        queue.push("a", "{}").expect("pushed");
+        let waiting = queue.due("a", 1e9).expect("read").expect("one");
+        queue.failed(&waiting, 1e9).expect("noted");
+        assert_eq!(queue.due("a", 1e9).expect("read"), None, "not at once");
+        assert!(queue.due("a", 1e9 - 86_400.0).expect("read").is_some(), "a day earlier");
     }
 }

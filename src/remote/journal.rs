@@ -175,4 +175,21 @@ mod tests {
         other.remove().expect("removed");
         assert!(!path.exists());
     }
+
+    #[test]
+    fn a_damaged_step_of_a_journal_is_asked_for_again() {
+        let folder = tempfile::tempdir().expect("a folder for the test");
+        let path = folder.path().join("journal.sqlite");
+        let journal = Journal::open(&path, "one", 5, false).expect("a new journal");
+        let step = Step::new(1, Timestamp::UNIX_EPOCH, Continuity::Next, vec![vec![1, 2]]);
+        journal.keep(1, &vec![Some(step.clone())]).expect("kept");
+        journal.keep_answer(1, 0, b"answer").expect("kept");
+        let damage = "UPDATE heard SET steps = substr(steps, 1, 4) || x'ff' || substr(steps, 6);
+                      UPDATE answer SET messages = x'00';";
+        journal.store.batch(damage).expect("damaged");
+        assert_eq!(journal.step(1).expect("readable"), None);
+        assert_eq!(journal.answer(1, 0).expect("readable"), None);
+        journal.keep(1, &vec![Some(step.clone())]).expect("heard again");
+        assert_eq!(journal.step(1).expect("readable"), Some(vec![Some(step)]));
+    }
 }

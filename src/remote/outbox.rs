@@ -281,4 +281,42 @@ mod tests {
         outbox.remove().expect("removed");
         assert!(!path.exists());
     }
+
+    #[test]
+    fn a_damaged_outbox_is_told_and_nothing_of_it_is_sent() {
+        let folder = tempfile::tempdir().expect("a folder for the test");
+        let open = || Outbox::open(&folder.path().join("outbox.sqlite"), "one").expect("an outbox");
+        let outbox = open();
+        for step in 0..4 {
+            outbox.keep(step, b"release").expect("kept");
+            outbox.keep_orders(step, b"orders").expect("kept");
+        }
+        outbox.check_all(3).expect("all are there");
+        // Another byte, another step, no blob.
+        for damage in [
+            "UPDATE up SET envelope = x'00' || substr(envelope, 2) WHERE step = 2",
+            "UPDATE up SET envelope = (SELECT envelope FROM up WHERE step = 1) WHERE step = 2",
+            "UPDATE up SET envelope = 7 WHERE step = 2",
+            "UPDATE up SET envelope = x'' WHERE step = 2",
+        ] {
+            outbox.store.batch(damage).expect("damaged");
+            let why = outbox.envelope(2).expect_err("noticed").to_string();
+            assert!(why.contains("the release of step 2 is damaged"), "{why}");
+        }
+        outbox.store.batch("UPDATE orders SET orders = x'01' WHERE step = 1").expect("damaged");
+        outbox.orders(1).expect_err("noticed");
+        outbox.store.batch("DELETE FROM up WHERE step = 1").expect("damaged");
+        outbox.check_all(3).expect_err("one is missing");
+        // A number that somebody would count up to.
+        for step in [i64::MAX, 1 << 40] {
+            let statement = format!("UPDATE up SET step = {step} WHERE step = 3");
+            outbox.store.batch(&statement).expect("damaged");
+            outbox.last().expect_err("no release was stored under it");
+            outbox
+                .store
+                .batch(&format!("UPDATE up SET step = 3 WHERE step = {step}"))
+                .expect("back");
+        }
+        assert_eq!(outbox.last().expect("readable"), Some(3));
+    }
 }

@@ -72,7 +72,9 @@ impl UnusedRows {
         let moves = match self.clock_moves {
             0 => None,
             1 => Some(format!("the clock of the {data} moved; its rows are used")),
-            moves => Some(format!("the clock of the {data} moved {moves} times; its rows are used")),
+            moves => {
+                Some(format!("the clock of the {data} moved {moves} times; its rows are used"))
+            }
         };
         [rows, values, moves].into_iter().flatten().reduce(|one, two| format!("{one}; {two}"))
     }

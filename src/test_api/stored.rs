@@ -93,8 +93,7 @@ pub fn resume(folder: &Path, clients: &[&str]) -> Result<String, String> {
     let Some(before) = carried::read(folder, "models")? else { return Err("nothing".to_owned()) };
     let names = clients.iter().map(|&name| name.to_owned()).collect();
     let rules = Rules::with_period(1.0);
-    let mut annunciator =
-        Annunciator::new(names, Mode::Evidence, rules, Timestamp::UNIX_EPOCH);
+    let mut annunciator = Annunciator::new(names, Mode::Evidence, rules, Timestamp::UNIX_EPOCH);
     Ok(annunciator.resume(&before.carried).to_line())
 }
 

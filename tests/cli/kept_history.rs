@@ -142,7 +142,8 @@ fn a_clock_that_moves_while_a_live_source_is_learned_from_is_told_at_every_start
     let folder = folder.path();
     session(folder, "history: Learned");
     // Half a minute back after five minutes, an hour forward after ten.
-    let moved = |t: usize| whole(t) - if t >= 300 { 30 } else { 0 } + if t >= 600 { 3600 } else { 0 };
+    let moved =
+        |t: usize| whole(t) - if t >= 300 { 30 } else { 0 } + if t >= 600 { 3600 } else { 0 };
     let line = |t: usize| row(begin() + SignedDuration::from_secs(moved(t)), t).join(",") + "\n";
     let lines: String = (0..5000).map(line).collect();
     let output = run(folder, "timestamp,a1,a2,b1,b2\n".to_owned() + &lines);

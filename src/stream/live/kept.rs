@@ -18,9 +18,7 @@ use super::versions;
 use crate::base::atomic_file::AtomicFile;
 use crate::base::{digest, folders};
 use crate::session::Session;
-use crate::stream::{
-    Continuity, Event, Frame, Label, Layout, Note, NoteKind, Stream, StreamError,
-};
+use crate::stream::{Continuity, Event, Frame, Label, Layout, Note, NoteKind, Stream, StreamError};
 
 /// The rows that are complete, and what is known about them.
 pub(super) const ROWS: &str = "history.rows";
