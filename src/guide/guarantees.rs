@@ -56,6 +56,9 @@
 //! | any bytes on the socket of a service and its consoles | they are understood or refused, and every view can be drawn of them | `no_packet_of_a_console_or_a_service_does_harm`, `what_a_service_sends_that_does_not_fit_together_is_refused` |
 //! | any bytes from a terminal, as a file of alarms or of the truth | they are read or refused in words | `no_bytes_of_a_terminal_do_harm`, `no_file_of_alarms_or_of_the_truth_does_harm` |
 //! | any lines from a live source, any bytes from a broker | they are used, counted as unreadable, or refused in words | `no_line_of_a_live_source_does_harm`, `no_envelope_of_a_broker_does_harm` |
+//! | nominal rows that are labelled anomalous, a clock that moves among nominal rows | both are told | `nominal_rows_that_are_labelled_anomalous_and_a_nominal_clock_that_moves_are_told` |
+//! | a number too large for a float | it is out of range, and not missing | `a_number_too_large_for_a_float_is_out_of_range_and_not_missing` |
+//! | a client's name with control characters, or one that fills the screen | it is refused | `a_name_that_would_change_the_terminal_or_fill_the_screen_is_refused` |
 //! | a clock that moves while a live source is learned from | it is told, at every start | `a_clock_that_moves_while_a_live_source_is_learned_from_is_told_at_every_start` |
 //! | a tag of a live source that is silent for a while | it is waited for again once it sends | `a_silent_tag_that_sends_again_is_waited_for_again_although_others_send_before_it` |
 //! | a megabyte of letters pasted at once | Ctrl-C goes before them | `after_a_megabyte_of_letters_control_c_ends_the_program_before_all_of_them_are_answered` |

@@ -190,7 +190,7 @@ mod tests {
         queue.push("b", "x").expect("pushed");
         // Another start goes on where this one ended.
         drop(queue);
-        let queue = Queue::open(&file).expect("a queue");
+        let mut queue = Queue::open(&file).expect("a queue");
         assert_eq!(queue.waiting("a").expect("counted"), 3);
         assert_eq!(queue.given_up("a").expect("counted"), 2);
         assert_eq!(queue.given_up("b").expect("counted"), 0);

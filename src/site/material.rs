@@ -17,7 +17,7 @@ use crate::stream::decimate::Decimated;
 use crate::stream::resolution::{Grids, Resolution};
 use crate::stream::scaling::Scaling;
 use crate::stream::{
-    Continuity, Frame, Layout, Part, Row, Sensor, Stream, StreamError, UnusedRows, wild,
+    Continuity, Frame, Label, Layout, Part, Row, Sensor, Stream, StreamError, UnusedRows, wild,
 };
 
 /// The nominal rows of a session.
@@ -274,6 +274,9 @@ fn measured(
         }
         if !more {
             break;
+        }
+        if matches!(frame.label, Label::Anomalous { .. }) {
+            unused.labelled_anomalous += 1;
         }
         let (first, _) = *span.get_or_insert((frame.time, frame.time));
         span = Some((first, frame.time));

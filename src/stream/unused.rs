@@ -25,6 +25,9 @@ pub(crate) struct UnusedRows {
     /// How often the clock of nominal data moved. Its rows are used.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub(crate) clock_moves: u64,
+    /// Rows of nominal data that are labelled anomalous. They are used: what they show counts as normal.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub(crate) labelled_anomalous: u64,
 }
 
 // The form that serde asks for.
@@ -76,7 +79,16 @@ impl UnusedRows {
                 Some(format!("the clock of the {data} moved {moves} times; its rows are used"))
             }
         };
-        [rows, values, moves].into_iter().flatten().reduce(|one, two| format!("{one}; {two}"))
+        let labelled = match self.labelled_anomalous {
+            0 => None,
+            rows => Some(format!(
+                "{rows} rows of the {data} are labelled anomalous, and what they show counts as normal"
+            )),
+        };
+        [rows, values, moves, labelled]
+            .into_iter()
+            .flatten()
+            .reduce(|one, two| format!("{one}; {two}"))
     }
 
     /// Every reason that there was, with its count, in words.
