@@ -54,10 +54,12 @@ pub(crate) use compare::{Both, compare};
 pub(crate) use export::Format;
 pub(crate) use federation::{Lines, PartyView, watch_federation};
 pub(crate) use input::Keys;
+#[cfg(unix)]
+pub(crate) use input::read_keys;
 pub(crate) use keymap::{KEYS_FILE, actions, example_keys, keys_in_force, keys_of, keys_table};
 pub(crate) use own_site::watch_site;
 pub(crate) use run::{Appearance, Ending, is_possible, run};
-pub(crate) use still::{Still, goal, moment, still, view_names};
+pub(crate) use still::{Still, drawn, goal, moment, still, view_names};
 pub(crate) use subject::Subject;
 pub(crate) use theme::ThemeChoice;
 pub(crate) use timing::{Reopened, Twelve};

@@ -2,6 +2,8 @@
 //!
 //! Every other module is private. This is no interface for other programs: it changes with the crate.
 
+mod stored;
+
 use std::ops::ControlFlow;
 use std::path::Path;
 
@@ -13,6 +15,7 @@ pub use crate::server::Server;
 pub use crate::session::Session;
 pub use crate::stream::Row;
 pub use crate::wire::{Memory, Message, Outgoing, ToSite, Wire, WireError};
+pub use stored::*;
 
 use crate::engine::handle::Options;
 use crate::engine::pace::Speed;
