@@ -49,6 +49,13 @@ struct Block {
     changed: bool,
 }
 
+impl Block {
+    /// The number of the step that follows.
+    fn next(&self) -> u64 {
+        self.first + self.steps.len() as u64
+    }
+}
+
 pub(super) struct Writer {
     path: PathBuf,
     db: Connection,
@@ -123,6 +130,10 @@ impl Writer {
         for row in batch.rows {
             self.row(row)?;
         }
+        if !batch.steps.is_empty() && batch.first != self.block.next() {
+            self.store_block()?;
+            self.block = Block { first: batch.first, ..Block::default() };
+        }
         let clients = batch.seen.len().checked_div(batch.steps.len()).unwrap_or(0);
         self.pending += batch.steps.len();
         self.block.messages.extend_from_slice(&batch.messages);
@@ -133,8 +144,7 @@ impl Writer {
             // The messages of the batch belong to its last step, or to one before it.
             if self.block.steps.len() >= BLOCK && at + 1 == batch.steps.len() {
                 self.store_block()?;
-                let first = self.block.first + self.block.steps.len() as u64;
-                self.block = Block { first, ..Block::default() };
+                self.block = Block { first: self.block.next(), ..Block::default() };
             }
         }
         self.frames.extend(batch.frames);
