@@ -181,8 +181,7 @@ pub(crate) fn table(
                     let truth = truth.get(at).filter(|_| unprotected || decided.is_empty());
                     let own = truth.and_then(|truth| truth.flags);
                     let own_level = truth.and_then(|truth| truth.own);
-                    let mut row =
-                        vec![json!(step), json!(mark.time.to_string()), json!(client)];
+                    let mut row = vec![json!(step), json!(mark.time.to_string()), json!(client)];
                     if table == Table::Residuals {
                         let local = [local.d_c, local.d_a, local.r_c, local.r_a, local.surprise];
                         row.extend(local.map(number));
