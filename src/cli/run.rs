@@ -2,6 +2,7 @@
 
 mod bar;
 mod consoles;
+mod of_site;
 mod recorded;
 mod reread;
 mod service;

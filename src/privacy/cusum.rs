@@ -143,10 +143,17 @@ impl SymbolCusum {
             let steps: Vec<_> = scores.iter().copied().zip(shares.iter().copied()).collect();
             score_run_length(&steps, threshold)
         };
-        if scores.iter().all(|s| *s <= 0) || run(quiet, MOST_STATES) < arl0 {
+        if scores.iter().all(|s| *s <= 0) {
             return None;
         }
-        let (mut low, mut high) = (1, MOST_STATES);
+        // Long chains take long: from short ones upwards.
+        let (mut low, mut high) = (1, 1);
+        while run(quiet, high) < arl0 {
+            if high >= MOST_STATES {
+                return None;
+            }
+            (low, high) = (high + 1, (2 * high).min(MOST_STATES));
+        }
         while low < high {
             let middle = low + (high - low) / 2;
             if run(quiet, middle) >= arl0 { high = middle } else { low = middle + 1 }
