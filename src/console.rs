@@ -8,6 +8,9 @@
 //! `app` and `view` are pure: no clock, no terminal, no thread. What the outside world does is in
 //! `run`, `term` and `signals`, and nowhere else. Only `cli` and `bench` import this module.
 
+// A new action, screen, question, knob or event must be decided on wherever it matters.
+#![deny(clippy::wildcard_enum_match_arm)]
+
 mod action;
 mod app;
 mod cast;

@@ -73,6 +73,7 @@ struct Queue {
 }
 
 impl Queue {
+    #[expect(clippy::wildcard_enum_match_arm, reason = "every other event waits")]
     fn add(&mut self, event: Event) {
         match &event {
             event if is_interrupt(event) => {

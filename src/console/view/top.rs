@@ -243,10 +243,8 @@ fn source(model: &Model, parts: &mut Parts) {
             });
         }
         Standing::Connecting | Standing::Reconnecting => {
-            let doing = match shown.standing {
-                Standing::Connecting => "CONNECTING",
-                _ => "RECONNECTING",
-            };
+            let is_new = shown.standing == Standing::Connecting;
+            let doing = if is_new { "CONNECTING" } else { "RECONNECTING" };
             let short = format!("? {doing} FOR {} s", shown.since.as_secs());
             parts.warn(format!("? {}", shown.words), short, theme.missing);
         }
