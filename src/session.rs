@@ -295,9 +295,10 @@ impl Session {
     pub(crate) fn of_program(text: &str) -> Result<Self, String> {
         let session: Session = ron::from_str(text).map_err(|why| why.to_string())?;
         let problems = validate::problems(&session);
-        match problems.first() {
-            None => Ok(session),
-            Some(_) => Err(SessionError::from_problems("session", text, problems).to_string()),
+        if problems.is_empty() {
+            Ok(session)
+        } else {
+            Err(SessionError::from_problems("session", text, problems).to_string())
         }
     }
 

@@ -15,7 +15,11 @@ pub use crate::server::Server;
 pub use crate::session::Session;
 pub use crate::stream::Row;
 pub use crate::wire::{Memory, Message, Outgoing, ToSite, Wire, WireError};
-pub use stored::*;
+pub use stored::{
+    empty_queue, fill_journal, fill_outbox, read_history, read_journal, read_outbox, resume, score,
+};
+#[cfg(unix)]
+pub use stored::{read_keys, read_packets};
 
 use crate::engine::handle::Options;
 use crate::engine::pace::Speed;

@@ -5,7 +5,8 @@
 
 use std::path::{Path, PathBuf};
 
-use rusqlite::{Connection, OptionalExtension as _, Params, ToSql, types::FromSql};
+use rusqlite::types::{FromSql, FromSqlResult, ValueRef};
+use rusqlite::{Connection, OptionalExtension as _, Params, ToSql};
 use thiserror::Error;
 
 use crate::base::digest::Hashed;
@@ -113,11 +114,9 @@ impl Store {
         of: impl Params,
         place: &str,
     ) -> Result<Option<Vec<u8>>, StoreError> {
-        let stored: Option<rusqlite::types::Value> = self.get(query, of)?;
-        let damaged = || self.damaged(place);
-        let open = |value| match value {
-            rusqlite::types::Value::Blob(bytes) => unsealed(place, bytes).ok_or_else(damaged),
-            _ => Err(damaged()),
+        let stored: Option<Stored> = self.get(query, of)?;
+        let open = |Stored(bytes)| {
+            bytes.and_then(|bytes| unsealed(place, bytes)).ok_or_else(|| self.damaged(place))
         };
         stored.map(open).transpose()
     }
@@ -136,6 +135,15 @@ impl Store {
 
     fn failed(&self, why: rusqlite::Error) -> StoreError {
         StoreError::Sqlite { path: self.path.clone(), why }
+    }
+}
+
+/// Bytes as they stand in a row; none where something else stands there, such as text or a number.
+struct Stored(Option<Vec<u8>>);
+
+impl FromSql for Stored {
+    fn column_result(value: ValueRef<'_>) -> FromSqlResult<Self> {
+        Ok(Self(value.as_blob().ok().map(<[u8]>::to_vec)))
     }
 }
 
