@@ -290,6 +290,19 @@ mod tests {
     const FLAG: Spend = Spend::Response { epsilon: 0.5, symbols: 2 };
     const STATE: Spend = Spend::Gaussian { sensitivity: 14.0, sigma: 70.0 };
 
+    #[test]
+    fn an_epsilon_that_is_remembered_is_the_one_that_was_composed() {
+        for _ in 0..2 {
+            for n in 1..3 * REMEMBERED as u64 {
+                let (flags, both) =
+                    (Tally::of(FLAG, n), Tally::of(FLAG, 2).and(&Tally::of(STATE, n)));
+                for (tally, delta) in [(&flags, 1e-5), (&flags, 1e-6), (&both, 1e-5)] {
+                    assert_eq!(tally.epsilon(delta), tally.compose(delta), "{tally:?} at {delta}");
+                }
+            }
+        }
+    }
+
     fn any_spend() -> impl Strategy<Value = Spend> {
         prop_oneof![
             (0.1_f64..10.0, 1.0_f64..100.0)

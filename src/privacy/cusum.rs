@@ -187,6 +187,26 @@ mod tests {
     }
 
     #[test]
+    fn the_threshold_is_the_lowest_whose_false_alarms_are_far_enough_apart() {
+        for epsilon in [0.5, 1.0, 2.0, 4.0, 8.0] {
+            let response = Response::new(epsilon, 3).unwrap();
+            let (quiet, faulty) = ([0.9, 0.08, 0.02], [0.2, 0.3, 0.5]);
+            for arl0 in [2.0, 50.0, 3600.0, 1e6] {
+                let Some(found) = SymbolCusum::design(&response, &quiet, &faulty, arl0) else {
+                    continue;
+                };
+                let heard = response.heard(&quiet);
+                let steps: Vec<_> = found.scores.iter().copied().zip(heard).collect();
+                assert!(score_run_length(&steps, found.threshold) >= arl0, "ε {epsilon}, {arl0}");
+                assert!(
+                    score_run_length(&steps, found.threshold - 1) < arl0,
+                    "ε {epsilon}, {arl0}"
+                );
+            }
+        }
+    }
+
+    #[test]
     fn the_chain_agrees_with_simulation() {
         let mut random = Randomness::seeded(21, 0);
         let response = Response::binary(1.0).unwrap();
