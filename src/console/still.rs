@@ -65,7 +65,7 @@ pub(crate) fn still(subject: Subject, still: &Still) -> Result<String, ConsoleEr
 /// Draws every view of what these events tell, wherever they come from.
 pub(crate) fn drawn(session: &Session, events: Vec<EngineEvent>) {
     let terminal = Terminal { depth: Depth::Bits24, light: None, ascii: false };
-    let mut model = Model::new(session, Theme::new(Choice::Auto, terminal));
+    let mut model = Model::new(session, Theme::new(ThemeChoice::Auto, terminal));
     for event in events {
         update(&mut model, Msg::Report(event));
     }
