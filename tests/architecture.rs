@@ -427,9 +427,9 @@ fn a_study_uses_the_engine_and_the_score_only() {
 /// The most lines that a file may have.
 const LONGEST_FILE: usize = 500;
 
-/// The most lines that the program may have. It had 109,276 when this was set: 86,000 of code, 13,800 of
-/// comments, 9,400 blank. A change that needs more raises this and says what for.
-const LONGEST_PROGRAM: usize = 112_000;
+/// The most lines that the program may have. It had 110,918 when this was set: 87,300 of code, 13,900 of
+/// comments, the rest blank. A change that needs more raises this and says what for.
+const LONGEST_PROGRAM: usize = 114_000;
 
 #[test]
 fn no_file_is_longer_than_five_hundred_lines() {
