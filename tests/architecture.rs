@@ -427,7 +427,7 @@ fn a_study_uses_the_engine_and_the_score_only() {
 /// The most lines that a file may have.
 const LONGEST_FILE: usize = 500;
 
-/// The most lines that the program may have. It had 110,918 when this was set: 87,300 of code, 13,900 of
+/// The most lines that the program may have. It had 110,918 when this was set: 87,300 of code, 14,000 of
 /// comments, the rest blank. A change that needs more raises this and says what for.
 const LONGEST_PROGRAM: usize = 114_000;
 
