@@ -377,8 +377,9 @@ mod tests {
         assert_eq!(turn("mode = paper", &[]).expect("a mode").knob, Knob::Mode);
         assert!(turn("arl0", &[]).expect_err("no value").to_string().contains("KEY=VALUE"));
         assert!(turn("speed=3", &[]).expect_err("no knob").to_string().contains("there are"));
-        let mut session = Session::open("plant-attack-day").expect("shipped");
-        apply(&mut session, turn("arl0=4h", &[]).expect("a span")).expect("settable");
+        let with = |setting: &str| session_with("plant-attack-day", &[setting.to_owned()]);
+        assert!(with("budget=3").expect_err("not before a run").to_string().contains("edit"));
+        let session = with("arl0=4h").expect("settable");
         assert!((session.thresholds.arl0.seconds - 14_400.0).abs() < 1e-9);
     }
 }

@@ -1,6 +1,7 @@
 //! `headwater study`: tables and figures, ours beside the paper's.
 
 use std::collections::HashSet;
+use std::convert::Infallible;
 use std::io::{self, IsTerminal as _, Write};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -118,7 +119,23 @@ pub(super) fn run(out: &mut impl Write, args: &StudyArgs) -> Result<()> {
             break;
         }
         begun += 1;
-        match one(study, &options, &store, &stop) {
+        let is_first = reports.is_empty();
+        // Jobs that are under way a while after Ctrl-C end with the program.
+        let mut on_stuck = |ran: Result<frame::Ran, StudyError>| -> Infallible {
+            let shown = match ran {
+                Ok(ran) if is_overview => Ok(ran.left),
+                Ok(ran) => show(out, &ran.report, args, is_first).map(|()| ran.left),
+                Err(why) => Err(why.into()),
+            };
+            match shown {
+                Ok(jobs) => {
+                    let why = interrupted(left + jobs, studies.len() - begun);
+                    interrupt::end(&why.unwrap_or_default())
+                }
+                Err(why) => interrupt::end(&why.to_string()),
+            }
+        };
+        match one(study, &options, &store, &stop, &mut on_stuck) {
             Ok(ran) => {
                 if !is_overview {
                     show(out, &ran.report, args, reports.is_empty())?;
@@ -176,6 +193,7 @@ fn one(
     options: &StudyOptions,
     store: &Store,
     stop: &AtomicBool,
+    on_stuck: &mut dyn FnMut(Result<frame::Ran, StudyError>) -> Infallible,
 ) -> Result<frame::Ran, StudyError> {
     let bar = bar(study.name);
     // Jobs run side by side, and all of them find the same folder full.
@@ -204,7 +222,10 @@ fn one(
     };
     let threads = crate::base::threads::threads();
     let shop = Workshop { store, threads, stop, on_progress: &on_progress };
-    let ran = frame::run(study, options, &shop);
+    let ran = frame::run(study, options, &shop, &mut |ran| {
+        bar.finish_and_clear();
+        on_stuck(ran)
+    });
     bar.finish_and_clear();
     ran
 }

@@ -44,6 +44,8 @@ mod remote_live;
 #[cfg(unix)]
 mod rogue;
 mod run;
+#[cfg(unix)]
+mod site_recording;
 mod started;
 mod steady;
 #[cfg(unix)]
