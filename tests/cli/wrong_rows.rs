@@ -337,11 +337,10 @@ fn nominal_rows_that_are_labelled_anomalous_and_a_nominal_clock_that_moves_are_t
     let plant = Plant::new(1);
     let file = plant.folder.path().join("plant.ron");
     let text = fs::read_to_string(&file).expect("written");
-    let (from, until) =
-        (begin() - SignedDuration::from_secs(800), begin() - SignedDuration::from_secs(751));
-    let labels =
-        format!("labels: Events([(id: \"1\", start: \"{from}\", end: \"{until}\")]), seed: 1");
-    fs::write(&file, text.replace("seed: 1", &labels)).expect("writable");
+    // Row 100 to row 149 of the nominal data.
+    let labels = "labels: Events([(id: \"1\", start: \"2024-10-26 23:46:40\", \
+                  end: \"2024-10-26 23:47:29\")]), seed: 1";
+    fs::write(&file, text.replace("seed: 1", labels)).expect("writable");
     // An hour back in the middle of the fit range.
     let mut nominal = plant.nominal.clone();
     for (t, row) in nominal.iter_mut().enumerate().take(300) {
