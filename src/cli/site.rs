@@ -62,7 +62,7 @@ fn on_screen(
         let screen = scope.spawn(|| watch_site(&view, interrupt, &over));
         let ended = site::run(options, &mut |what: &str| lines.push(what));
         over.store(true, Ordering::Relaxed);
-        // The terminal is given back before anything else is said.
+        // The terminal is given back before anything is printed.
         let shown = screen.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic));
         shown?;
         Ok(ended?)

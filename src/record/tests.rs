@@ -182,7 +182,7 @@ fn read_all(file: &Path) -> Result<usize, RecordError> {
     recording.notes()?;
     recording.frames(3)?;
     let log = recording.messages()?;
-    let _ = crate::wire::Recorded::new(log);
+    let _ = crate::wire::RecordedWire::new(log);
     recording.decisions(1)?;
     Ok(recording.facts()?.len() + recording.steps()?.len() + recording.residuals(0)?.len())
 }

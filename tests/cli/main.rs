@@ -33,6 +33,7 @@ mod manners;
 #[cfg(unix)]
 mod opened;
 #[cfg(unix)]
+#[path = "../support/proxy.rs"]
 mod proxy;
 mod readme;
 mod recording;
@@ -50,6 +51,8 @@ mod steady;
 #[cfg(unix)]
 mod storm;
 mod study;
+#[path = "../support/program.rs"]
+mod support;
 mod tables;
 #[cfg(unix)]
 mod terminal;

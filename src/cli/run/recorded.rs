@@ -63,7 +63,7 @@ pub(super) fn run(out: &mut (impl Write + Send), args: &RunArgs, file: &Path) ->
     print(out, args, &recording)
 }
 
-/// Prints what was said then.
+/// Prints the recorded facts.
 fn print(out: &mut impl Write, args: &RunArgs, recording: &Recording) -> Result<()> {
     for stored in recording.facts()? {
         if args.json {
@@ -96,7 +96,7 @@ fn recompute(out: &mut impl Write, args: &RunArgs, recording: &Recording) -> Res
             writeln!(printer.out, "{line}")?;
         }
     }
-    let mut done = Err(eyre!("the engine ended unexpectedly, as told above"));
+    let mut done = Err(eyre!("the engine ended unexpectedly, see above"));
     while let Some(event) = engine.events.blocking_recv() {
         match event {
             EngineEvent::Notice(notice) => printer.notice(&notice),

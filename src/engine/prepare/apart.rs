@@ -42,7 +42,7 @@ use crate::site::prepared::SiteFit;
 use crate::stream::UnusedRows;
 use crate::wire::{Outgoing, Sender};
 
-/// What tells the models of one training from those of another: f_s, which everybody helped to learn.
+/// Identifies the models of one training: f_s, which all clients helped to learn.
 fn id_of(f_s: &LstmFc) -> u64 {
     let mut hasher = Hasher::new();
     for slice in f_s.slices() {
@@ -71,7 +71,7 @@ pub(crate) struct SiteModels {
 pub(crate) struct ServerModels {
     /// Which training made them.
     pub(crate) id: u64,
-    /// Seconds of a step, where sites told; else the session's data tells.
+    /// Seconds of a step, from the sites or else from the session's data.
     pub(crate) period_s: Option<f64>,
     /// Without clients where those have their models themselves.
     pub(crate) prepared: Prepared,
@@ -148,7 +148,7 @@ impl ServerModels {
     }
 }
 
-/// What stands beside the tensors of a site.
+/// The header of a site's models.
 #[derive(Debug, Serialize, Deserialize)]
 struct StoredSite {
     id: u64,
@@ -158,7 +158,7 @@ struct StoredSite {
     calibration: ClientCalibration,
 }
 
-/// What stands beside the tensors of the server.
+/// The header of the server's models.
 #[derive(Debug, Serialize, Deserialize)]
 struct StoredServer {
     every: u32,
@@ -231,20 +231,20 @@ pub(crate) struct SitePart {
     clients: usize,
     training: String,
     every: u32,
-    /// Its own rows, and nobody else's.
+    /// Its own rows only.
     material: Material,
     models: ClientVendor,
     /// Its grader and what its models make of its rows, once they are asked for.
     graded: Option<(GraderFit, [Trace; 2])>,
-    /// What it released in trainings that were broken off.
+    /// Releases of trainings that were broken off.
     before: Vec<Trained>,
     broken: usize,
-    /// What it released while influence was learned.
+    /// Releases while influence was learned.
     taught: Vec<Counted>,
     summary: Option<Messenger>,
 }
 
-/// The two stretches that a site tells of while influence is learned, and how many steps they have.
+/// The two stretches that a site sends while influence is learned, and how many steps they have.
 pub(crate) type Lessons = [(u64, Vec<Outgoing>); 2];
 
 impl SitePart {
@@ -298,7 +298,7 @@ impl SitePart {
         self.material.fit_span
     }
 
-    /// What was released in trainings before this start.
+    /// Releases of trainings before this start.
     pub(crate) fn goes_after(&mut self, before: &[Trained]) {
         self.before.extend_from_slice(before);
     }
@@ -343,7 +343,7 @@ impl SitePart {
         }
     }
 
-    /// What it tells of its states so that the server learns who influences whom, as it leaves; none
+    /// What it sends about its states so that the server learns who influences whom; none
     /// where nothing can be learned. It is released at every call.
     pub(crate) fn teach(&mut self, session: &Session) -> Result<Option<Lessons>, PrepareError> {
         let graded = if let Some(graded) = self.graded.take() {
@@ -441,7 +441,7 @@ impl ServerPart {
         rng::child(session.seed, FEDERATION)
     }
 
-    /// Learns who influences whom from what every site told of both stretches, and keeps everything.
+    /// Learns who influences whom from what every site sent about both stretches, and stores everything.
     pub(crate) fn finish(
         mut self,
         session: &Session,
@@ -482,7 +482,7 @@ impl ServerPart {
     }
 }
 
-/// Nobody watches the stages of a training over a broker; it goes on until its process is interrupted.
+/// Stages of a training over a broker are not shown; it goes on until its process is interrupted.
 pub(crate) fn unwatched(
     say: &mut (dyn FnMut(&str) + Send),
 ) -> impl FnMut(Stage) -> ControlFlow<()> + Send {

@@ -107,7 +107,10 @@ impl Worker {
         self.found = last;
         let steps = match self.live {
             Some(_) => [vec![0], self.outbox.rows()?].concat(),
-            None => (0..=last).collect(),
+            None => {
+                self.outbox.check_all(last)?;
+                (0..=last).collect()
+            }
         };
         for step in steps {
             if self.live.is_some() && step > 0 {
@@ -144,7 +147,7 @@ impl Worker {
             return Ok(Some(stored));
         }
         // The step after the last one, and no other, can be taken.
-        if step > self.after() {
+        if step != self.after() {
             return Err(RemoteError::Behind { step, after: self.after() });
         }
         if let Some(before) = step.checked_sub(1)
