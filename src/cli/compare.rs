@@ -154,6 +154,7 @@ fn session_with(name: &str, settings: &[String]) -> Result<Session> {
 /// A recording as it would be with these settings.
 fn recorded(file: &Path, settings: &[String]) -> Result<Recorded> {
     let recording = Recording::open(file)?;
+    recording.needs_server()?;
     let names: Vec<String> = recording.value(AboutTable::Both, "clients")?;
     let turns = settings.iter().map(|setting| turn(setting, &names)).collect::<Result<Vec<_>>>()?;
     branch::with_settings(file, &turns).map_err(|error| eyre!(error))
@@ -170,6 +171,7 @@ fn day(name: &str, settings: &[String]) -> Result<Day> {
     if record::is_recording(file) {
         if settings.is_empty() {
             let recording = Recording::open(file)?;
+            recording.needs_server()?;
             for stored in recording.facts()? {
                 let fact = Fact::from_line(&stored.line)
                     .map_err(|why| recording.damaged(format!("a fact: {why}")))?;
