@@ -110,8 +110,8 @@ fn a_killed_site_loses_at_most_a_second_and_its_next_recording_begins_with_the_s
     let sessions = output(&plant, &["sessions"]);
     let sessions = String::from_utf8_lossy(&sessions.stdout);
     let line = |name: &str| sessions.lines().find(|line| line.contains(name)).unwrap_or_default();
-    assert!(line("first").ends_with("killed, of site P1"), "{sessions}");
-    assert!(line("second").ends_with("ended, of site P1"), "{sessions}");
+    assert!(line("first.hwrec").ends_with("killed, of site P1"), "{sessions}");
+    assert!(line("second.hwrec").ends_with("ended, of site P1"), "{sessions}");
     for what in ["residuals", "flags", "messages"] {
         let (first, second) =
             (export(&plant, "first.hwrec", what), export(&plant, "second.hwrec", what));
