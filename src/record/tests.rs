@@ -230,11 +230,11 @@ fn a_site_that_was_away_leaves_numbers_of_steps_out_and_they_are_found_again() {
         Recorder::create(&file, Limits::default(), Holds::Site(1)).expect("a new file");
     recorder.about(AboutTable::Both, "clients", "[\"A\",\"B\"]");
     let mut seen = Seen::default();
-    for step in (3..=5).chain(2000..=3500) {
-        recorder.go_on_at(step).expect("the disk is there");
+    for step in (3_i64..=5).chain(2000..=3500) {
+        recorder.go_on_at(step as u64).expect("the disk is there");
         seen.local.d_c = step as f32;
-        recorder.step(mark(step as i64), StepNote::default(), std::iter::once(seen));
-        let message = testing::outgoing(1, step, Content::Flags { z_c: true, z_a: false });
+        recorder.step(mark(step), StepNote::default(), std::iter::once(seen));
+        let message = testing::outgoing(1, step as u64, Content::Flags { z_c: true, z_a: false });
         let mut bytes = Vec::new();
         message.encode(&mut bytes);
         recorder.carrier_log().sent(&bytes);
@@ -245,7 +245,8 @@ fn a_site_that_was_away_leaves_numbers_of_steps_out_and_they_are_found_again() {
     let steps = recording.numbered_steps().expect("readable");
     let numbers: Vec<u64> = steps.iter().map(|(number, _)| *number).collect();
     assert_eq!(numbers, (3..=5).chain(2000..=3500).collect::<Vec<_>>());
-    assert!(steps.iter().all(|(number, found)| *found == mark(*number as i64)));
+    let marks: Vec<StepMark> = steps.into_iter().map(|(_, mark)| mark).collect();
+    assert_eq!(marks, (3..=5).chain(2000..=3500).map(mark).collect::<Vec<_>>());
     let residuals = recording.residuals(1).expect("readable");
     let same = |(number, seen): (&u64, &LocalView)| (seen.d_c - *number as f32).abs() < 1e-6;
     assert!(residuals.len() == numbers.len() && numbers.iter().zip(&residuals).all(same));
