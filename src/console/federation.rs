@@ -23,7 +23,7 @@ use ratatui::style::{Modifier, Style};
 
 use super::term::Term;
 use super::text::clean;
-use crate::remote::account::{Account, Board, SpentSoFar};
+use crate::remote::account::{Account, Board, Joins, SpentSoFar};
 
 /// Time between two pictures.
 const FRAME: Duration = Duration::from_millis(200);
@@ -99,13 +99,27 @@ pub(crate) fn watch_federation(
     interrupt: &AtomicBool,
     over: &AtomicBool,
 ) -> io::Result<()> {
-    watch(view, draw, interrupt, over)
+    watch(view, draw, accept, interrupt, over)
 }
 
-/// Shows one party as `draw` does.
+/// Whoever waits first is accepted by the server.
+fn accept(board: &mut Board) {
+    board.accepts = waits(board).map(|(client, _)| client);
+}
+
+/// The first site that waits to be accepted, by its place, and the digest of its model.
+fn waits(board: &Board) -> Option<(usize, u64)> {
+    board.accounts.iter().enumerate().find_map(|(client, account)| match account.joins {
+        Some(Joins::Waits(models)) => Some((client, models)),
+        Some(Joins::Absent | Joins::Enrols) | None => None,
+    })
+}
+
+/// Shows one party as `draw` does; the key `a` does `accept`.
 pub(super) fn watch<B: Clone>(
     view: &PartyView<B>,
     draw: impl Fn(&mut Buffer, &str, &B, &Lines),
+    accept: impl Fn(&mut B),
     interrupt: &AtomicBool,
     over: &AtomicBool,
 ) -> io::Result<()> {
@@ -113,28 +127,42 @@ pub(super) fn watch<B: Clone>(
     while !over.load(Ordering::Relaxed) {
         let board = view.board.lock().unwrap_or_else(PoisonError::into_inner).clone();
         term.draw(|buffer| draw(buffer, &view.title, &board, &view.lines))?;
-        if is_stop(&mut term)? {
-            interrupt.store(true, Ordering::Relaxed);
+        match key(&mut term)? {
+            Some(Key::Stop) => interrupt.store(true, Ordering::Relaxed),
+            Some(Key::Accept) => {
+                accept(&mut view.board.lock().unwrap_or_else(PoisonError::into_inner));
+            }
+            None => {}
         }
     }
     Ok(())
 }
 
-/// Waits for a key until the next picture is due; whether it asks for the end.
-fn is_stop(term: &mut Term) -> io::Result<bool> {
+/// What somebody at the screen wants.
+enum Key {
+    Stop,
+    Accept,
+}
+
+/// Waits for a key until the next picture is due.
+fn key(term: &mut Term) -> io::Result<Option<Key>> {
     if !event::poll(FRAME)? {
-        return Ok(false);
+        return Ok(None);
     }
     match event::read()? {
         Event::Key(key) => {
-            let is_ctrl_c =
-                key.code == KeyCode::Char('c') && key.modifiers.contains(KeyModifiers::CONTROL);
-            return Ok(is_ctrl_c || key.code == KeyCode::Char('q'));
+            let is_ctrl = key.modifiers.contains(KeyModifiers::CONTROL);
+            return Ok(match key.code {
+                KeyCode::Char('q') => Some(Key::Stop),
+                KeyCode::Char('c') if is_ctrl => Some(Key::Stop),
+                KeyCode::Char('a') => Some(Key::Accept),
+                _ => None,
+            });
         }
         Event::Resize(..) => term.repaint(),
         Event::FocusGained | Event::FocusLost | Event::Mouse(_) | Event::Paste(_) => {}
     }
-    Ok(false)
+    Ok(None)
 }
 
 fn draw(buffer: &mut Buffer, title: &str, board: &Board, lines: &Lines) {
@@ -177,8 +205,17 @@ fn draw(buffer: &mut Buffer, title: &str, board: &Board, lines: &Lines) {
     }
     if height > 3 {
         let last = area.y + area.height - 1;
-        let foot = format!("{SENSORS}  q stops");
-        buffer.set_stringn(area.x, last, &foot, width, Style::new().add_modifier(Modifier::DIM));
+        match waits(board) {
+            Some((client, models)) => {
+                let name = &board.accounts[client].name;
+                let foot = format!("{name} waits with the model {models:016x}.  a accepts  q stops");
+                buffer.set_stringn(area.x, last, &foot, width, bold);
+            }
+            None => {
+                let (foot, dim) = (format!("{SENSORS}  q stops"), Modifier::DIM);
+                buffer.set_stringn(area.x, last, &foot, width, Style::new().add_modifier(dim));
+            }
+        }
     }
 }
 
@@ -187,6 +224,9 @@ fn site(account: &Account) -> [String; 12] {
     let counts = &account.counts;
     let state = match account.online {
         _ if account.left => "left",
+        _ if matches!(account.joins, Some(Joins::Waits(_))) => "waits",
+        Some(true) if account.joins == Some(Joins::Enrols) => "enrols",
+        _ if account.joins.is_some() => "absent",
         Some(true) => "online",
         Some(false) => "offline",
         None => "unknown",
@@ -242,7 +282,8 @@ mod tests {
             account.counts.bytes_up = 12_345;
             account
         };
-        let board = Board { step: 512, accounts: (1..=sites).map(account).collect() };
+        let accounts = (1..=sites).map(account).collect();
+        let board = Board { step: 512, accounts, accepts: None };
         let lines = Lines::default();
         lines.push("opened #1");
         let mut buffer = Buffer::empty(Rect::new(0, 0, columns, rows));

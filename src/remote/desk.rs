@@ -3,7 +3,9 @@
 //!
 //! It must not know what is decided from a step.
 
+mod graded;
 mod heard;
+mod joining;
 pub(super) mod leaving;
 mod live;
 
@@ -14,14 +16,19 @@ use std::time::{Duration, Instant};
 
 use jiff::Timestamp;
 
+use self::graded::Announced;
+use self::joining::Joining;
 pub(super) use self::live::Grid;
 use super::account::{Account, Board, Standing};
 use super::certs::SERVER;
-use super::envelope::{Down, Holds, Mark, Step, Topics, Up, nanosecond, open_up, seal, stamp};
+use super::envelope::{
+    Down, Mark, Step, Topics, Up, nanosecond, open_up, seal, session_of, stamp,
+};
 use super::journal::Journal;
 use super::link::{Incoming, Link};
 use super::{ASK_AGAIN, GLANCE, LEAST_OFTEN, RemoteError};
-use crate::wire::Message;
+use crate::session::{Mode, Tier};
+use crate::wire::{Content, Message};
 
 /// Everything that comes from sites and goes to them.
 pub(super) struct Desk {
@@ -31,7 +38,8 @@ pub(super) struct Desk {
     /// Where each site listens.
     down: Vec<String>,
     pub(super) accounts: Vec<Account>,
-    agreement: String,
+    /// What each site must agree on with the server.
+    agreements: Vec<String>,
     mark: Mark,
     /// Our clock less a site's when its last envelope arrived, by client.
     delays: Vec<Option<i64>>,
@@ -43,6 +51,8 @@ pub(super) struct Desk {
     pub(super) left: Vec<bool>,
     /// Those of them that said so themselves: they may come back.
     pub(super) gone: Vec<bool>,
+    /// Who joins, and with what.
+    pub(super) joining: Joining,
     /// What facts are to say of sites.
     pub(super) notes: Vec<(usize, String)>,
     /// The step that is waited for; 0 is the enrolment.
@@ -58,6 +68,8 @@ pub(super) struct Desk {
     before: Vec<Vec<Vec<u8>>>,
     /// A question that waits for its answer.
     question: Option<Question>,
+    /// Sites announce steps, and release them once they know what is predicted of them (tier 2).
+    pub(super) announced: Option<Announced>,
     /// What was heard, for a server that begins anew.
     pub(super) journal: Option<Journal>,
     /// The last step came from there.
@@ -66,6 +78,8 @@ pub(super) struct Desk {
     pub(super) failed: Option<RemoteError>,
     /// The models of the run, by their training; none where nobody asks.
     pub(super) models: Option<u64>,
+    /// How the run decides.
+    method: (Mode, Tier),
     /// Models are agreed on or made: what sites say is an answer to a word put to all.
     pub(super) inquires: bool,
     pub(super) replies: VecDeque<(usize, Up)>,
@@ -98,7 +112,9 @@ pub(super) struct Opening {
     pub(super) link: Link,
     pub(super) topics: Topics,
     pub(super) names: Vec<String>,
-    pub(super) agreement: String,
+    /// What each of them must agree on with the server.
+    pub(super) agreements: Vec<String>,
+    pub(super) method: (Mode, Tier),
     pub(super) deadline: Option<Duration>,
     pub(super) interrupt: Arc<AtomicBool>,
     pub(super) board: Arc<Mutex<Board>>,
@@ -107,8 +123,10 @@ pub(super) struct Opening {
 
 impl Desk {
     pub(super) fn new(opening: Opening) -> Self {
-        let Opening { link, topics, names, agreement, deadline, interrupt, board, say } = opening;
+        let Opening { link, topics, names, agreements, method, .. } = opening;
+        let Opening { deadline, interrupt, board, say, .. } = opening;
         let clients = names.len();
+        let announces = method == (Mode::Evidence, Tier::States);
         let of = |(m, name): (usize, &String)| {
             [(topics.up(name), (m, Kind::Up)), (topics.state(name), (m, Kind::State))]
         };
@@ -117,13 +135,15 @@ impl Desk {
             owners: names.iter().enumerate().flat_map(of).collect(),
             down: names.iter().map(|name| topics.down(name)).collect(),
             accounts: names.into_iter().map(Account::new).collect(),
-            mark: Mark::first(&agreement, SERVER, nanosecond(Timestamp::now()).unsigned_abs()),
-            agreement,
+            // The session is that of whoever is told.
+            mark: Mark::first("", SERVER, nanosecond(Timestamp::now()).unsigned_abs()),
+            agreements,
             delays: vec![None; clients],
             deadline,
             grid: None,
             left: vec![false; clients],
             gone: vec![false; clients],
+            joining: Joining::new(clients),
             notes: Vec::new(),
             next: 0,
             came: vec![None; clients],
@@ -132,11 +152,13 @@ impl Desk {
             orders: vec![Vec::new(); clients],
             before: vec![Vec::new(); clients],
             question: None,
+            announced: announces.then(|| Announced::new(clients)),
             journal: None,
             found: false,
             interrupt,
             failed: None,
             models: None,
+            method,
             inquires: false,
             replies: VecDeque::new(),
             reconnected: false,
@@ -151,11 +173,15 @@ impl Desk {
     fn post(&mut self) {
         if self.posted.elapsed() >= GLANCE {
             self.posted = Instant::now();
-            for (account, left) in self.accounts.iter_mut().zip(&self.left) {
-                account.left = *left;
+            for client in self.clients() {
+                self.accounts[client].left = self.left[client];
+                self.accounts[client].joins = self.joining.stage(client);
             }
-            let now = Board { step: self.next, accounts: self.accounts.clone() };
-            *self.board.lock().unwrap_or_else(PoisonError::into_inner) = now;
+            let now = Board { step: self.next, accounts: self.accounts.clone(), accepts: None };
+            let mut board = self.board.lock().unwrap_or_else(PoisonError::into_inner);
+            let accepts = std::mem::replace(&mut *board, now).accepts;
+            drop(board);
+            accepts.into_iter().for_each(|client| self.accept(client));
         }
     }
 
@@ -169,7 +195,8 @@ impl Desk {
 
     /// The same; `once` without a copy at the broker.
     pub(super) fn tell_by(&mut self, client: usize, word: &Down, once: bool) {
-        let mark = self.mark.next(self.delays[client]);
+        let mut mark = self.mark.next(self.delays[client]);
+        mark.session = session_of(&self.agreements[client]);
         let Ok(bytes) = seal(word).and_then(|sealed| stamp(&mark, &sealed)) else { return };
         self.accounts[client].counts.bytes_down += bytes.len() as u64;
         if once {
@@ -188,15 +215,23 @@ impl Desk {
         if self.has_left(client) {
             return;
         }
+        if let Some(word) = self.asks_to_enrol(client) {
+            return self.tell(client, &word);
+        }
         let hurry = self.deadline.is_some() || self.accounts[client].is_behind();
         let orders = self.before[client].clone();
         let first = self.grid.as_ref().and_then(|grid| grid.first);
         self.tell(client, &Down::Next { step: self.next, orders, hurry, first });
     }
 
-    /// Whether nobody waits for this site. It cannot be left out of the enrolment.
+    /// Whether nobody waits for this site. One that has left cannot be left out of the enrolment.
     fn has_left(&self, client: usize) -> bool {
-        self.left[client] && self.next > 0
+        self.joining.is_absent(client) || self.left[client] && self.next > 0
+    }
+
+    /// Whether this site takes part in what is put to all before the run begins.
+    pub(super) fn is_asked(&self, client: usize) -> bool {
+        !self.left[client] && !self.joining.is_absent(client)
     }
 
     /// Tells every site that the run is over, and leaves. The journal goes first: a server that is killed
@@ -240,6 +275,7 @@ impl Desk {
             return None;
         }
         let step = if self.grid.is_some() { self.on_grid()? } else { self.agreed()? };
+        self.enrol_who_came();
         if let Some(journal) = &self.journal {
             let heard = self.came.iter().map(|came| Some(came.as_ref()?.0.clone())).collect();
             if let Err(why) = journal.keep(self.next, &heard) {
@@ -248,12 +284,15 @@ impl Desk {
             }
         }
         self.count_misses();
+        self.note_who_came();
+        self.announce(self.came.iter().map(Option::is_some).collect());
         for client in self.clients() {
             match self.came[client].take() {
                 Some((_, messages)) => {
                     self.arrived.extend(messages);
                     self.before[client].clear();
                 }
+                None if self.joining.is_absent(client) => {}
                 None if self.grid.is_none() => self.accounts[client].miss(self.next),
                 None => {}
             }
@@ -277,7 +316,8 @@ impl Desk {
         self.listen_while(waiting, |desk| {
             for client in desk.clients() {
                 // Who was never heard is not there yet, and says hello when it is.
-                let is_there = desk.accounts[client].silent_for().is_some();
+                let is_there =
+                    desk.accounts[client].silent_for().is_some() && !desk.has_left(client);
                 if is_there && desk.came[client].is_none() && desk.ended[client].is_none() {
                     desk.accounts[client].counts.asked_again += 1;
                     desk.ask(client);
@@ -304,6 +344,7 @@ impl Desk {
     /// Takes the next thing that comes within a moment.
     pub(super) fn listen(&mut self) {
         self.post();
+        self.look_for_acceptance();
         if self.interrupt.load(Ordering::Relaxed) {
             self.failed = Some(RemoteError::Interrupted);
             return;
@@ -353,7 +394,7 @@ impl Desk {
             return;
         };
         let now = Timestamp::now();
-        match account.hear(&mark, self.mark.session, now) {
+        match account.hear(&mark, session_of(&self.agreements[client]), now) {
             Standing::New => {
                 self.delays[client] = Some(nanosecond(now).saturating_sub(mark.nanosecond));
                 self.take_up(client, up);
@@ -367,32 +408,44 @@ impl Desk {
         match up {
             Up::Hello { agreement, spent, waits, models } => {
                 self.accounts[client].spent = Some(spent);
-                if agreement != self.agreement {
+                if agreement != self.agreements[client] {
                     self.accounts[client].counts.foreign += 1;
                     self.refuse(client);
+                } else if self.inquires {
+                    if !self.gone[client] {
+                        let hello = Up::Hello { agreement, spent, waits, models };
+                        self.replies.push_back((client, hello));
+                    }
+                } else if self.joins(client, &models) {
                 } else if self.gone[client] {
                     self.takes_back(client);
-                } else if self.inquires {
-                    let hello = Up::Hello { agreement, spent, waits, models };
-                    self.replies.push_back((client, hello));
-                } else if let Some(wanted) = self.models.filter(|id| models.used != Some(*id)) {
-                    self.bring_models(client, wanted, &models);
+                } else if let Some(wanted) =
+                    self.expected(client).filter(|id| models.used != Some(*id))
+                {
+                    self.tell(client, &Down::Use { models: wanted });
+                    self.greet(client);
                 } else if waits {
                     self.greet(client);
                 }
             }
-            Up::Ready(_) | Up::Round { .. } | Up::Lesson(_) if self.inquires => {
+            Up::Ready(_) | Up::Round { .. } | Up::Lesson(_) | Up::Told { .. } if self.inquires => {
                 self.replies.push_back((client, up));
             }
             // A run that another server began, or a training that is over.
-            Up::Ready(_) | Up::Round { .. } | Up::Lesson(_) => {
+            Up::Ready(_) | Up::Round { .. } | Up::Lesson(_) | Up::Told { .. } => {
                 self.accounts[client].counts.duplicates += 1;
             }
             _ if self.inquires => self.accounts[client].counts.duplicates += 1,
             Up::Step(step) if !self.is_in_time(&step) => {
                 self.accounts[client].counts.malformed += 1;
             }
+            Up::Step(step) if step.number == 0 && self.joining.is_enrolling(client) => {
+                self.takes_enrolment(client, step.messages);
+            }
             Up::Step(step) if step.number == self.next && self.came[client].is_none() => {
+                if self.joining.waits_for_enrolment(client) {
+                    return self.ask(client);
+                }
                 if let Some(messages) = self.read(client, Some(step.number), &step.messages) {
                     self.came[client] = Some((step, messages));
                 }
@@ -413,6 +466,7 @@ impl Desk {
                     self.arrived.extend(read);
                 }
             }
+            Up::Graded { step, messages } => self.take_graded(client, step, &messages),
             Up::Leave => self.lets_go(client),
             Up::Nothing { step } => self.has_nothing(client, step),
             Up::End { steps } => {
@@ -428,17 +482,6 @@ impl Desk {
         self.tell(client, &Down::Refused { why: why.to_owned() });
     }
 
-    /// A site that came back takes up the models of the run, where it has them.
-    fn bring_models(&mut self, client: usize, wanted: u64, models: &Holds) {
-        if models.kept.contains(&wanted) {
-            self.tell(client, &Down::Use { models: wanted });
-            return self.greet(client);
-        }
-        let why = "the run goes on with models that this site does not have: stop the server and \
-                   start it again, and all sites learn anew";
-        self.tell(client, &Down::Refused { why: why.to_owned() });
-    }
-
     /// A site waits for a word: it gets the question or the wish that it may have missed.
     fn greet(&mut self, client: usize) {
         if let Some(question) = &self.question
@@ -450,6 +493,7 @@ impl Desk {
         if self.came[client].is_none() {
             self.ask(client);
         }
+        self.ask_for_graded(client);
     }
 
     /// The messages of one envelope; none if any of them is no message of that client and that step.
@@ -465,8 +509,13 @@ impl Desk {
             counts.malformed += 1;
             return None;
         };
+        // Whoever enrols again is accepted first.
+        let is_enrolment = |message: &Message| matches!(message.content(), Content::Enrolment(_));
         let is_right = |message: &Message| {
-            message.client() == client && step.is_none_or(|step| message.step() == step)
+            message.client() == client
+                && step.is_none_or(|step| {
+                    message.step() == step && (step == 0 || !is_enrolment(message))
+                })
         };
         if !messages.iter().all(is_right) {
             counts.wrong_site += 1;

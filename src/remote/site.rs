@@ -1,6 +1,8 @@
 //! One client at work in a process of its own: its rows, its models, its ledger, its outbox.
 
 mod board;
+mod graded;
+mod joining;
 mod live;
 mod worker;
 
@@ -44,6 +46,8 @@ pub(crate) struct Options<'a> {
     pub(crate) place: (usize, usize),
     /// The models that are here, from one training each.
     pub(crate) models: Vec<SiteModels>,
+    /// Those that this site made by itself.
+    pub(crate) alone: Option<SiteModels>,
     pub(crate) mode: Mode,
     pub(crate) broker: &'a Broker,
     pub(crate) outbox: &'a Path,
@@ -62,6 +66,8 @@ pub(crate) struct Ended {
     /// Steps that were found in the outbox at the start.
     pub(crate) found: u64,
     pub(crate) last: Timestamp,
+    /// What it released under enrolments before the last one, which its ledger does not have.
+    pub(crate) past: Option<SpentSoFar>,
     /// What came from a live source and what was left out, in words.
     pub(crate) source: Option<String>,
 }
@@ -74,7 +80,7 @@ pub(crate) fn run(
 ) -> Result<Ended, RemoteError> {
     let Options { session, mode, client, place, interrupt, .. } = options;
     super::check(session, *mode)?;
-    let agreement = super::agreement(session, *mode)?;
+    let agreement = super::agreement(session, *mode, (place.0, client))?;
     let outbox = Outbox::open(options.outbox, &agreement)?;
     let source = source(options, say)?;
     let mut sender = Sender::open(options, &agreement, outbox.start())?;
@@ -82,7 +88,9 @@ pub(crate) fn run(
     let before = trained_before(&outbox, &options.models)?;
     let mut site = Partner {
         agreement,
-        held: options.models.clone(),
+        held: options.models.iter().chain(&options.alone).cloned().collect(),
+        alone: options.alone.as_ref().map(|models| models.id),
+        told: String::new(),
         trainee: Trainee::new(session, client, *place, before),
         worker: None,
         used: None,
@@ -142,8 +150,25 @@ pub(crate) fn run(
                     sender.send(&envelope)?;
                 }
             }
+            (Down::Predicted { step, order }, Some(worker)) => {
+                if let Some(envelope) = worker.graded(step, order.as_deref())? {
+                    sender.send(&envelope)?;
+                    board::post(&options.board, worker, None);
+                }
+            }
             // It says hello, and the server tells which models the run is with.
-            (Down::Next { .. } | Down::Question { .. }, None) => {}
+            (Down::Next { .. } | Down::Question { .. } | Down::Predicted { .. }, None) => {}
+            (Down::Alone, _) => {
+                site.makes_own(say)?;
+                sender.send(&seal(&site.hello(true))?)?;
+            }
+            (Down::Wait { why }, _) => site.tell(&why, say),
+            (Down::Enrol { models, from }, _) => {
+                if let Some(enrolment) = site.enrol((models, from), options, say)? {
+                    sender.send(&enrolment)?;
+                    sent = None;
+                }
+            }
             (Down::Stop, _) => break Ok(()),
             (Down::Refused { why }, _) => break Err(RemoteError::Refused(why)),
             (Down::Models, _) => sender.send(&seal(&site.hello(true))?)?,
@@ -165,7 +190,8 @@ pub(crate) fn run(
     let source = site.source.as_ref().map(Source::words);
     let Some(worker) = site.worker else {
         let last = Timestamp::now();
-        return Ok(Ended { ledger: None, steps: 0, sent_again, found: 0, last, source });
+        let past = None;
+        return Ok(Ended { ledger: None, steps: 0, sent_again, found: 0, last, past, source });
     };
     Ok(Ended { source, ..worker.end(sent_again)? })
 }
@@ -173,8 +199,8 @@ pub(crate) fn run(
 /// Tells the server that this site leaves for good, and waits until it has understood. The outbox stays: a
 /// site that comes back after all goes on with it.
 pub(crate) fn leave(options: &Options<'_>) -> Result<(), RemoteError> {
-    let Options { session, mode, interrupt, .. } = options;
-    let agreement = super::agreement(session, *mode)?;
+    let Options { session, mode, client, place, interrupt, .. } = options;
+    let agreement = super::agreement(session, *mode, (place.0, client))?;
     let outbox = Outbox::open(options.outbox, &agreement)?;
     let mut sender = Sender::open(options, &agreement, outbox.start())?;
     let down = sender.down.clone();
@@ -238,7 +264,7 @@ fn source(
 fn trained_before(outbox: &Outbox, held: &[SiteModels]) -> Result<Vec<Trained>, RemoteError> {
     let mut before: Vec<Trained> = Vec::new();
     let kept = held.iter().flat_map(|models| models.trained.clone());
-    for trained in kept.chain(outbox.trainings()?) {
+    for trained in kept.chain(outbox.trainings()?).chain(outbox.used()?) {
         let is_private = trained.randomness == Provenance::OperatingSystem;
         if is_private && !before.contains(&trained) {
             before.push(trained);
@@ -251,6 +277,10 @@ fn trained_before(outbox: &Outbox, held: &[SiteModels]) -> Result<Vec<Trained>, 
 struct Partner<'a> {
     agreement: String,
     held: Vec<SiteModels>,
+    /// Those of them that it made by itself.
+    alone: Option<u64>,
+    /// Why it waits, as it was said last.
+    told: String,
     trainee: Trainee<'a>,
     worker: Option<Worker>,
     /// The training whose models it works with.
@@ -282,11 +312,13 @@ impl Partner<'_> {
     }
 
     fn hello(&self, waits: bool) -> Up {
-        let spent = self.worker.as_ref().map_or(SpentSoFar::default(), Worker::spent);
+        let spent = self.worker.as_ref().map_or(SpentSoFar::default(), Worker::spent_ever);
+        let ids = self.held.iter().map(|models| models.id);
         let models = Holds {
-            kept: self.held.iter().map(|models| models.id).collect(),
+            kept: ids.filter(|id| Some(*id) != self.alone).collect(),
             used: self.used,
             attempt: self.trainee.attempt(),
+            alone: self.alone,
         };
         Up::Hello { agreement: self.agreement.clone(), spent, waits, models }
     }
@@ -301,18 +333,27 @@ impl Partner<'_> {
         if outbox.models()?.is_some_and(|of| of != id) && outbox.last()?.is_some() {
             return Err(RemoteError::OtherModels);
         }
-        outbox.keep_models(id)?;
+        outbox.keep_models(id, &models.trained)?;
+        let steps = self.steps(models, options)?;
+        let mut worker = Worker::new(options, models, outbox, steps)?;
+        worker.catch_up()?;
+        (self.worker, self.used) = (Some(worker), Some(id));
+        Ok(())
+    }
+
+    /// The steps of its data as its models take them, from the first.
+    fn steps(
+        &self,
+        models: &SiteModels,
+        options: &Options<'_>,
+    ) -> Result<Box<dyn Stream>, RemoteError> {
         let own = own(options.session, options.client);
         let grids = Grids::of(&own)?;
         let rows = match &self.source {
             Some(source) => grids.rounded(Box::new(source.clone())),
             None => grids.open(&own, Part::Replay)?,
         };
-        let steps: Box<dyn Stream> = Box::new(Decimated::new(rows, models.every));
-        let mut worker = Worker::new(options, models, outbox, steps)?;
-        worker.catch_up()?;
-        (self.worker, self.used) = (Some(worker), Some(id));
-        Ok(())
+        Ok(Box::new(Decimated::new(rows, models.every)))
     }
 
     /// Takes part in a training.

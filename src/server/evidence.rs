@@ -12,7 +12,7 @@ use crate::evidence::symbol::Grading;
 /// An onset lies no further back than this many steps.
 const LOOK_BACK: usize = 64;
 
-/// Enrolments, and the sequential decision once everybody has enrolled.
+/// Enrolments, and the sequential decision among those who have enrolled.
 #[derive(Debug, Clone)]
 pub(super) struct EvidenceDecider {
     grading: Grading,
@@ -53,13 +53,16 @@ impl EvidenceDecider {
             inference.enrol_again(client, enrolment.clone());
             return;
         }
-        let all: Option<Vec<Enrolment>> = self.enrolments.iter().cloned().collect();
-        if let Some(all) = all {
-            let (grading, reach) = (self.grading.clone(), self.reach.clone());
-            let inference = Inference::new(grading, self.rules, &all, reach);
-            self.fresh = Some(inference.clone());
-            self.inference = Some(inference);
+        if self.enrolments.iter().all(Option::is_some) {
+            self.begin();
         }
+    }
+
+    /// Decides from here on, with those who have enrolled.
+    fn begin(&mut self) {
+        let (grading, reach) = (self.grading.clone(), self.reach.clone());
+        self.fresh = Inference::among(grading, self.rules, &self.enrolments, reach);
+        self.inference.clone_from(&self.fresh);
     }
 
     pub(crate) fn forget_enrolments(&mut self) {
@@ -93,8 +96,11 @@ impl EvidenceDecider {
         }
     }
 
-    /// One step. Nothing is decided before everybody has enrolled.
+    /// One step. Who has not enrolled by the first one is not here until it does.
     pub(crate) fn step(&mut self, reports: &[Report], time: Timestamp, decision: &mut Decision) {
+        if self.inference.is_none() {
+            self.begin();
+        }
         let Self { inference: Some(inference), times, renewed, risen, .. } = self else { return };
         let now = inference.steps() + 1;
         times[now as usize % LOOK_BACK] = time;
