@@ -156,10 +156,6 @@ pub(super) fn run(out: &mut (impl Write + Send), args: &ServeArgs) -> Result<()>
     }
     let whole = whole_models(&session).map(ServerModels::of);
     let kept = ServerModels::kept(&session, &[]);
-    let of_others = match &args.later[..] {
-        [] => None,
-        later => ServerModels::kept(&session, later),
-    };
     let options = Options {
         session: &session,
         without: &args.without,
@@ -167,7 +163,7 @@ pub(super) fn run(out: &mut (impl Write + Send), args: &ServeArgs) -> Result<()>
         journal: &journal,
         anew: args.anew,
         names: &names,
-        models: whole.into_iter().chain(kept).chain(of_others).collect(),
+        models: whole.into_iter().chain(kept).collect(),
         mode,
         until: args.until,
         deadline: args.deadline,

@@ -2,8 +2,8 @@
 //!
 //! ```text
 //!  federation short · evidence · step 512 · 2 of 3 sites online
-//!  site      state    heard   lag   clock    up      down    ε      late miss twice refused
-//!  P1        online   0.1 s   0     +0.3 ms  12 kB   9 kB    0.412     0    0     0       0
+//!  site   state   heard  lag clock    up     down   ε      late miss twice refused
+//!  P1     online  0.1 s  0   +0.3 ms  12 kB  9 kB   0.412  0    0    0     0
 //!  …
 //!  10:38  opened #1 root P1 …
 //!  The server hears messages only and cannot show a site's sensors.  q stops
@@ -31,18 +31,19 @@ const FRAME: Duration = Duration::from_millis(200);
 const MOST_LINES: usize = 500;
 
 const SENSORS: &str = "The server hears messages only and cannot show a site's sensors.";
+/// Heads of columns, and room for what usually stands below them: together they fit 80 columns.
 const HEADS: [(&str, usize); 12] = [
-    ("site", 10),
-    ("state", 8),
-    ("heard", 8),
-    ("lag", 5),
-    ("clock", 10),
-    ("up", 8),
-    ("down", 8),
-    ("ε", 8),
-    ("late", 5),
-    ("miss", 5),
-    ("twice", 6),
+    ("site", 6),
+    ("state", 7),
+    ("heard", 6),
+    ("lag", 3),
+    ("clock", 8),
+    ("up", 6),
+    ("down", 6),
+    ("ε", 6),
+    ("late", 4),
+    ("miss", 4),
+    ("twice", 5),
     ("refused", 7),
 ];
 
@@ -181,19 +182,22 @@ fn draw(buffer: &mut Buffer, title: &str, board: &Board, lines: &Lines) {
     let step = board.step;
     let head = format!("federation {title} · step {step} · {online} of {sites} sites online");
     put(buffer, &head, bold);
-    put(buffer, &cells(&HEADS.map(|(head, _)| head.to_owned())), bold);
+    let heads = HEADS.map(|(head, _)| head.to_owned());
+    let rows: Vec<[String; 12]> = board.accounts.iter().map(site).collect();
+    let widths = widths(&rows);
+    put(buffer, &cells(&heads, &widths), bold);
     // Sites that are not there come first where not all have room.
-    let mut accounts: Vec<&Account> = board.accounts.iter().collect();
+    let mut accounts: Vec<(&Account, &[String; 12])> = board.accounts.iter().zip(&rows).collect();
     let room = (height.saturating_sub(4) * 2 / 3).max(1);
     if accounts.len() > room {
-        accounts.sort_by_key(|account| account.online == Some(true));
+        accounts.sort_by_key(|(account, _)| account.online == Some(true));
     }
-    for account in accounts.iter().take(room) {
+    for (account, row) in accounts.iter().take(room) {
         let style = match account.online {
             Some(true) => Style::new(),
             Some(false) | None => Style::new().add_modifier(Modifier::REVERSED),
         };
-        put(buffer, &cells(&site(account)), style);
+        put(buffer, &cells(row, &widths), style);
     }
     if accounts.len() > room {
         put(buffer, &format!("… and {} more", accounts.len() - room), Style::new());
@@ -251,19 +255,24 @@ fn site(account: &Account) -> [String; 12] {
     ]
 }
 
+/// The width of each column: nothing is cut within a cell.
+fn widths(rows: &[[String; 12]]) -> [usize; 12] {
+    std::array::from_fn(|column| {
+        let widest = rows.iter().map(|row| row[column].chars().count()).max();
+        widest.unwrap_or(0).max(HEADS[column].1)
+    })
+}
+
 /// One line of the table.
-fn cells(cells: &[String; 12]) -> String {
-    let padded = cells.iter().zip(HEADS).map(|(cell, (_, width))| {
-        let short: String = cell.chars().take(width).collect();
-        format!("{short:<width$}")
-    });
+fn cells(cells: &[String; 12], widths: &[usize; 12]) -> String {
+    let padded = cells.iter().zip(widths).map(|(cell, width)| format!("{cell:<width$}"));
     padded.collect::<Vec<_>>().join(" ").trim_end().to_owned()
 }
 
 fn bytes(count: u64) -> String {
     match count {
-        0..10_000 => format!("{count} B"),
-        10_000..10_000_000 => format!("{} kB", count / 1000),
+        0..1000 => format!("{count} B"),
+        1000..1_000_000 => format!("{} kB", count / 1000),
         _ => format!("{} MB", count / 1_000_000),
     }
 }
@@ -298,11 +307,30 @@ mod tests {
     fn every_site_is_shown_with_its_state_its_bytes_and_its_own_epsilon() {
         let rows = shown(3, 100, 12);
         assert_eq!(rows[0], "federation short · evidence · step 512 · 2 of 3 sites online");
-        assert!(rows[2].starts_with("P1         online   –"), "{}", rows[2]);
+        assert!(rows[2].starts_with("P1     online  –"), "{}", rows[2]);
         assert!(rows[2].contains("12 kB") && rows[2].contains("0.500"), "{}", rows[2]);
-        assert!(rows[3].starts_with("P2         offline"), "{}", rows[3]);
+        assert!(rows[3].starts_with("P2     offline"), "{}", rows[3]);
         assert_eq!(rows[6], "opened #1");
         assert!(rows[11].starts_with("The server hears messages only and cannot show"));
+    }
+
+    #[test]
+    fn all_columns_fit_eighty_and_a_site_that_waits_is_shown_with_the_key_that_accepts_it() {
+        let rows = shown(3, 80, 24);
+        assert!(rows[1].ends_with("refused"), "{}", rows[1]);
+        let mut waits = Account::new("P3".to_owned());
+        waits.is_online(true);
+        waits.joins = Some(Joins::Waits(0xAB));
+        let mut board = Board { accounts: vec![waits], ..Board::default() };
+        let mut buffer = Buffer::empty(Rect::new(0, 0, 80, 6));
+        draw(&mut buffer, "short", &board, &Lines::default());
+        let row = |y: u16| -> String {
+            (0..80).map(|x| buffer[(x, y)].symbol().to_owned()).collect::<String>()
+        };
+        assert!(row(2).starts_with("P3     waits"), "{}", row(2));
+        assert!(row(5).starts_with("P3 waits with the model 00000000000000ab.  a accepts"));
+        accept(&mut board);
+        assert_eq!(board.accepts, Some(0));
     }
 
     #[test]
@@ -317,7 +345,7 @@ mod tests {
     #[test]
     fn of_many_sites_those_that_are_away_are_shown_first_and_no_size_does_harm() {
         let rows = shown(60, 100, 12);
-        assert!(rows[2].starts_with("P2         offline"), "{}", rows[2]);
+        assert!(rows[2].starts_with("P2     offline"), "{}", rows[2]);
         assert!(rows.iter().any(|row| row == "… and 55 more"), "{rows:?}");
         for (columns, height) in [(1, 1), (20, 3), (80, 24), (3, 40)] {
             shown(3, columns, height);

@@ -105,7 +105,10 @@ impl Served {
             return Err(RemoteError::Refused("somebody has to begin the run".to_owned()));
         }
         absent.iter().for_each(|client| desk.joining.set_absent(*client));
-        let mut models = training::agree(&mut desk, session, names, models.clone())?;
+        let away: Vec<String> = absent.iter().map(|client| names[*client].clone()).collect();
+        let of_others = (!away.is_empty()).then(|| ServerModels::kept(session, &away)).flatten();
+        let models = models.iter().cloned().chain(of_others).collect();
+        let mut models = training::agree(&mut desk, session, names, models)?;
         let graph = models.prepared.influences.graph.among(names);
         models.prepared.influences.graph = graph.with_declared(&session.edges);
         let layout = layout(session, names, &models)?;

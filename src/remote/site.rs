@@ -135,6 +135,7 @@ pub(crate) fn run(
                 // A site that is behind takes every step up to the one that is asked for.
                 // What it released last before this start may never have arrived.
                 let unsent = worker.after().saturating_sub(u64::from(sent.is_none()));
+                let unsent = unsent.max(worker.joined);
                 let from = if hurry { unsent.min(step) } else { step };
                 for each in from..=step {
                     let orders = if each == step { &orders[..] } else { &[] };

@@ -60,9 +60,14 @@ impl EvidenceDecider {
 
     /// Decides from here on, with those who have enrolled.
     fn begin(&mut self) {
-        let (grading, reach) = (self.grading.clone(), self.reach.clone());
-        self.fresh = Inference::among(grading, self.rules, &self.enrolments, reach);
+        self.fresh = self.among();
         self.inference.clone_from(&self.fresh);
+    }
+
+    /// A decision among those who have enrolled, before it heard anything.
+    fn among(&self) -> Option<Inference> {
+        let (grading, reach) = (self.grading.clone(), self.reach.clone());
+        Inference::among(grading, self.rules, &self.enrolments, reach)
     }
 
     pub(crate) fn forget_enrolments(&mut self) {
@@ -80,7 +85,11 @@ impl EvidenceDecider {
     /// Steps of nothing but the strongest symbol after which a client alarms, b_m/λ⁺; none before it
     /// has enrolled.
     pub(crate) fn alarm_steps(&self, client: usize) -> Option<f64> {
-        self.fresh.as_ref().map(|inference| inference.alarm_steps(client))
+        self.enrolments[client].as_ref()?;
+        match &self.fresh {
+            Some(inference) => Some(inference.alarm_steps(client)),
+            None => Some(self.among()?.alarm_steps(client)),
+        }
     }
 
     /// A new run begins: nothing of the one before counts.

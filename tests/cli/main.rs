@@ -23,6 +23,8 @@ mod faults;
 #[cfg(unix)]
 mod identity;
 mod init;
+#[cfg(unix)]
+mod joining;
 mod kept_history;
 mod ledger;
 mod ledger_budget;
@@ -44,6 +46,8 @@ mod remote_live;
 mod rogue;
 mod run;
 mod started;
+#[cfg(unix)]
+mod states;
 mod steady;
 #[cfg(unix)]
 mod storm;

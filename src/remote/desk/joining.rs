@@ -21,6 +21,9 @@ use crate::wire::{Content, Message};
 const JOINED: &str = "has joined: it was calibrated by itself and is heard from this step on; the others keep their \
      models and their calibration; the wanted rate of false alarms is shared with one client more; it \
      is a root of incidents that open from now on";
+/// The same where nobody's limits depend on how many clients there are.
+const JOINED_IN_PAPER_MODE: &str = "has joined with the models of the run and is heard from this step on; the others keep their models \
+     and their limits";
 /// What it means that a site has enrolled again.
 const AGAIN: &str = "has enrolled again with another model: its evidence begins anew with its own new calibration; the \
      others keep their models and their calibration";
@@ -278,8 +281,12 @@ impl Desk {
     pub(super) fn note_enrolled(&mut self, client: usize, enrols: bool) {
         if std::mem::take(&mut self.joining.absent[client]) {
             self.note(|journal| journal.note_absent(client, false));
+            let words = match self.method.0 {
+                Mode::Evidence => JOINED,
+                Mode::Paper => JOINED_IN_PAPER_MODE,
+            };
             if self.next > 0 {
-                self.tell_all(client, JOINED);
+                self.tell_all(client, words);
             }
         } else if enrols {
             self.tell_all(client, AGAIN);
