@@ -59,5 +59,5 @@ pub(crate) use own_site::watch_site;
 pub(crate) use run::{Appearance, Ending, is_possible, run};
 pub(crate) use still::{Still, goal, moment, still, view_names};
 pub(crate) use subject::Subject;
-pub(crate) use theme::Choice as ThemeChoice;
+pub(crate) use theme::ThemeChoice;
 pub(crate) use timing::{Reopened, Twelve};

@@ -142,11 +142,7 @@ fn agreement(
 }
 
 /// That of each client.
-fn agreements(
-    session: &Session,
-    mode: Mode,
-    names: &[String],
-) -> Result<Vec<String>, RemoteError> {
+fn agreements(session: &Session, mode: Mode, names: &[String]) -> Result<Vec<String>, RemoteError> {
     names.iter().enumerate().map(|(place, name)| agreement(session, mode, (place, name))).collect()
 }
 

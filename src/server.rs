@@ -41,6 +41,7 @@
 
 pub(crate) mod batch;
 pub(crate) mod decision;
+pub(crate) mod disturbance;
 mod evidence;
 mod flags;
 pub(crate) mod health;
@@ -263,17 +264,17 @@ impl Server {
         }
     }
 
-    /// An operator accepts what clients have shown in so many steps as the new normal. `episode` is the
+    /// An operator accepts what clients have shown in so many steps as the new normal. `disturbance` is the
     /// decision's own number of the incident, if it is one of its own.
     pub(crate) fn accept(
         &mut self,
         members: &[(usize, usize)],
-        episode: Option<u64>,
+        disturbance: Option<u64>,
         send: &mut dyn FnMut(ToSite),
     ) {
         let step = self.inbox.step();
         if let Method::Evidence(decider) = &mut self.method {
-            decider.accept(members.iter().map(|(client, _)| *client), episode);
+            decider.accept(members.iter().map(|(client, _)| *client), disturbance);
         }
         for (client, steps) in members {
             send(ToSite::take_as_normal(*client, step, *steps));
@@ -284,7 +285,7 @@ impl Server {
     pub(crate) fn take_back(
         &mut self,
         members: &[usize],
-        episode: Option<u64>,
+        disturbance: Option<u64>,
         send: &mut dyn FnMut(ToSite),
     ) -> bool {
         let step = self.inbox.step();
@@ -292,7 +293,7 @@ impl Server {
             send(ToSite::take_back_normal(*client, step));
         }
         match &mut self.method {
-            Method::Evidence(decider) => decider.take_back(episode),
+            Method::Evidence(decider) => decider.take_back(disturbance),
             Method::Paper(_) => false,
         }
     }

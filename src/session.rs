@@ -85,11 +85,11 @@ pub struct Session {
     /// Who gets facts besides the screen.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub(crate) outputs: Vec<output::OutputSettings>,
-    /// An address of this machine, such as "127.0.0.1:9464", that tells figures of a live session as
+    /// An address of this machine, such as "127.0.0.1:9464", that serves figures of a live session as
     /// Prometheus reads them.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) metrics: Option<String>,
-    /// Start-up and maintenance: when alarms ask nobody.
+    /// Start-up and maintenance: when alarms do not ask for attention.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub(crate) suspend: Vec<suspend::Suspension>,
     /// Influences that engineers know of, (from, to).
@@ -101,7 +101,7 @@ pub struct Session {
     /// What the reader of the session should know: keys that have another name now.
     #[serde(skip)]
     pub(crate) notes: Vec<String>,
-    /// Whether the seed was asked for by whoever runs the session: then noise is drawn from it,
+    /// Whether the seed was given on the command line: then noise is drawn from it,
     /// whatever the source.
     #[serde(skip)]
     pub(crate) seed_asked_for: bool,
@@ -139,7 +139,7 @@ pub(crate) enum Labels {
     /// A column of the table.
     Column {
         name: String,
-        /// Values that say "nobody knows".
+        /// Values that mean "not known".
         #[serde(default)]
         unlabelled: Vec<f64>,
         /// The client a file's disturbance starts in, by pattern of the file name.
@@ -319,7 +319,7 @@ impl Session {
         Some(self.folder.join(data))
     }
 
-    /// Whether its measurements are made by the program itself: nobody's data, nothing to protect.
+    /// Whether its measurements are made by the program itself: there is nothing to protect.
     pub(crate) fn is_built_in(&self) -> bool {
         matches!(self.source, Source::Plant(_) | Source::Twin(_))
     }

@@ -96,7 +96,7 @@ struct Row {
     b: Option<Said>,
 }
 
-/// What was said about an event.
+/// How one day answered an event.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 struct Said {
     delay_s: Option<f64>,
@@ -135,11 +135,20 @@ fn subject(name: &str, settings: &[String]) -> Result<Subject> {
     if record::is_recording(file) {
         return Ok(Subject::Recording(Box::new(recorded(file, settings)?)));
     }
+    Ok(Subject::Session(Box::new(session_with(name, settings)?)))
+}
+
+/// A session with these settings.
+fn session_with(name: &str, settings: &[String]) -> Result<Session> {
     let mut session = Session::open(name)?;
     for setting in settings {
-        apply(&mut session, turn(setting, &[])?)?;
+        let turn = turn(setting, &[])?;
+        if turn.knob == Knob::Budget {
+            bail!("{}: this cannot be set before a run; edit the session", turn.knob.name(&[]));
+        }
+        turn.write_to(&mut session);
     }
-    Ok(Subject::Session(Box::new(session)))
+    Ok(session)
 }
 
 /// A recording as it would be with these settings.
@@ -172,10 +181,7 @@ fn day(name: &str, settings: &[String]) -> Result<Day> {
         day.play(engine::spawn_recorded(recorded, Options::facts(Speed::Max))?)?;
         return Ok(day);
     }
-    let mut session = Session::open(name)?;
-    for setting in settings {
-        apply(&mut session, turn(setting, &[])?)?;
-    }
+    let session = session_with(name, settings)?;
     day.play(engine::spawn(&session, Options::facts(Speed::Max))?)?;
     Ok(day)
 }
@@ -251,15 +257,6 @@ fn turn(setting: &str, names: &[String]) -> Result<Turn> {
         },
     };
     Ok(knob.turn(&value, names)?)
-}
-
-/// Sets a knob of a session before it runs.
-fn apply(session: &mut Session, turn: Turn) -> Result<()> {
-    if turn.knob == Knob::Budget {
-        bail!("{}: this cannot be set before a run; edit the session", turn.knob.name(&[]));
-    }
-    turn.write_to(session);
-    Ok(())
 }
 
 fn compare(a: &Day, b: &Day) -> Comparison {

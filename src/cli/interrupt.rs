@@ -43,7 +43,7 @@ fn watch_and(kept: &'static str, at_once: Option<&'static str>) -> Arc<AtomicBoo
                 let _ = writeln!(io::stderr(), "\nstopping: {kept} (Ctrl-C again leaves at once)");
                 let second = match first {
                     Signal::Interrupt => Some(signals.next().await),
-                    // Nobody sits there to press a key again.
+                    // There is no second signal to wait for.
                     #[cfg(unix)]
                     Signal::Terminate => tokio::time::timeout(GRACE, signals.next()).await.ok(),
                 };

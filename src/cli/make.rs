@@ -158,7 +158,7 @@ fn live(text: &str) -> Result<Live, String> {
     }
 }
 
-/// The plant as a live source, until it is over or somebody wishes for an end.
+/// The plant as a live source, until it is over or stopped.
 fn be_live(out: &mut impl Write, to: &Live, source: &PlantSource, args: &PlantArgs) -> Result<()> {
     let speed = match args.speed {
         Speed::Times(times) => Some(times),

@@ -110,7 +110,7 @@ pub(super) fn run(out: &mut (impl Write + Send), args: &RunArgs) -> Result<()> {
     if args.recompute {
         bail!("--recompute needs a recording; {} is a session", args.session.session);
     }
-    let interrupt = interrupt::watch("the summary tells what was done");
+    let interrupt = interrupt::watch("the summary lists what was done");
     let session = args.session.open()?;
     let options = Options {
         mode: args.mode.map(Mode::from),
@@ -145,7 +145,7 @@ pub(super) fn run(out: &mut (impl Write + Send), args: &RunArgs) -> Result<()> {
         }
         match event {
             EngineEvent::Notice(notice) => printer.notice(&notice),
-            // Whoever asks for a recording wants to know at once that there is none.
+            // That there is no recording is reported at once.
             EngineEvent::Recording(RecordState::Failed(why)) => {
                 printer.notice(&format!("the run goes on without a recording: {why}"));
                 unrecorded = Some(why);
@@ -162,7 +162,7 @@ pub(super) fn run(out: &mut (impl Write + Send), args: &RunArgs) -> Result<()> {
                 printer.sum_up(&ending)?;
                 failed = Some(Ok(()));
             }
-            // Data that broke off is an error, after all that it gave has been told.
+            // Data that broke off is an error, after everything before it was reported.
             EngineEvent::Failed(error) => failed = Some(Err(eyre!(error))),
             EngineEvent::Recording(RecordState::On(_))
             | EngineEvent::Playing
@@ -175,8 +175,7 @@ pub(super) fn run(out: &mut (impl Write + Send), args: &RunArgs) -> Result<()> {
     bar.clear();
     service.stops();
     consoles.finish();
-    let ended =
-        failed.unwrap_or_else(|| Err(eyre!("the engine ended unexpectedly, as told above")));
+    let ended = failed.unwrap_or_else(|| Err(eyre!("the engine ended unexpectedly, see above")));
     match (interrupt.load(Ordering::Relaxed), session.live()) {
         // A live source never ends by itself, so stopping it is no failure.
         (true, Some(_)) => {
@@ -219,7 +218,7 @@ impl<W: Write> Printer<'_, W> {
         training.fact.as_deref().map_or(Ok(()), |fact| self.print(std::slice::from_ref(fact)))
     }
 
-    /// Writes facts and hands them over at once: whoever reads along sees them when they happen.
+    /// Writes facts and flushes at once: a reader sees them when they happen.
     pub(super) fn print(&mut self, facts: &[Fact]) -> Result<()> {
         if facts.is_empty() {
             return Ok(());

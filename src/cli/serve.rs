@@ -185,7 +185,7 @@ pub(super) fn run(out: &mut (impl Write + Send), args: &ServeArgs) -> Result<()>
             let say = Box::new(move |what: &str| told.push(what));
             let served = serve(&mut lines, args, &options, say, &Bar::hidden());
             over.store(true, Ordering::Relaxed);
-            // The terminal is given back before anything else is said.
+            // The terminal is given back before anything is printed.
             let shown = screen.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic));
             shown?;
             served
@@ -303,7 +303,7 @@ fn about(account: &Account) -> String {
         Some(SpentSoFar { epsilon: None, releases }) => {
             format!("{releases} releases, no bound on ε")
         }
-        None => "ledger not told".to_owned(),
+        None => "ledger not known".to_owned(),
     };
     format!(
         "{}: heard {silent:.1} s ago; {bytes_up} bytes up, {bytes_down} down; {clock}; {spent}; {late} late, {missing} missing, \

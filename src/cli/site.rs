@@ -61,7 +61,7 @@ fn on_screen(
         let screen = scope.spawn(|| watch_site(&view, interrupt, &over));
         let ended = site::run(options, &mut |what: &str| lines.push(what));
         over.store(true, Ordering::Relaxed);
-        // The terminal is given back before anything else is said.
+        // The terminal is given back before anything is printed.
         let shown = screen.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic));
         shown?;
         Ok(ended?)
@@ -121,7 +121,8 @@ pub(super) fn run(out: &mut (impl Write + Send), args: &SiteArgs) -> Result<()> 
     printer.print(fact.as_slice())?;
     bar.clear();
     if let Some(SpentSoFar { epsilon, releases }) = ended.past {
-        let epsilon = epsilon.map_or("no bound on ε".to_owned(), |epsilon| format!("ε {epsilon:.3}"));
+        let epsilon =
+            epsilon.map_or("no bound on ε".to_owned(), |epsilon| format!("ε {epsilon:.3}"));
         say(&format!(
             "{}: before it enrolled again it had made {releases} releases ({epsilon}), which this ledger does \
              not have: both add up",

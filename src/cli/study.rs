@@ -208,7 +208,7 @@ fn show(out: &mut impl Write, report: &Report, args: &StudyArgs, is_first: bool)
         let page = Page { width: width(), charts: args.plot };
         write!(out, "{}", text::render(report, page))?;
     }
-    // Whoever waits for the next study can read this one.
+    // While the next study runs, this one can be read.
     out.flush()?;
     if let Some(folder) = &args.svg {
         write_charts(folder, report)?;

@@ -6,7 +6,7 @@
 //!  P1     online  0.1 s  0   +0.3 ms  12 kB  9 kB   0.412  0    0    0     0
 //!  …
 //!  10:38  opened #1 root P1 …
-//!  The server hears messages only and cannot show a site's sensors.  q stops
+//!  The server gets messages only and cannot show a site's sensors.  q stops
 //! ```
 //!
 //! It must not know measurements: it is given accounts of sites, and lines of facts.
@@ -30,7 +30,7 @@ const FRAME: Duration = Duration::from_millis(200);
 /// Lines of facts that are kept.
 const MOST_LINES: usize = 500;
 
-const SENSORS: &str = "The server hears messages only and cannot show a site's sensors.";
+const SENSORS: &str = "The server gets messages only and cannot show a site's sensors.";
 /// Heads of columns, and room for what usually stands below them: together they fit 80 columns.
 const HEADS: [(&str, usize); 12] = [
     ("site", 6),
@@ -212,7 +212,8 @@ fn draw(buffer: &mut Buffer, title: &str, board: &Board, lines: &Lines) {
         match waits(board) {
             Some((client, models)) => {
                 let name = &board.accounts[client].name;
-                let foot = format!("{name} waits with the model {models:016x}.  a accepts  q stops");
+                let foot =
+                    format!("{name} waits with the model {models:016x}.  a accepts  q stops");
                 buffer.set_stringn(area.x, last, &foot, width, bold);
             }
             None => {
@@ -311,7 +312,7 @@ mod tests {
         assert!(rows[2].contains("12 kB") && rows[2].contains("0.500"), "{}", rows[2]);
         assert!(rows[3].starts_with("P2     offline"), "{}", rows[3]);
         assert_eq!(rows[6], "opened #1");
-        assert!(rows[11].starts_with("The server hears messages only and cannot show"));
+        assert!(rows[11].starts_with("The server gets messages only and cannot show"));
     }
 
     #[test]

@@ -21,7 +21,7 @@ mod reader;
 
 use reader::Reader;
 
-/// Events that may wait. Nobody types so far ahead; a paste without brackets does.
+/// Events that may wait. Only a paste without brackets has more.
 const MOST: usize = 1024;
 
 /// Where keys come from.

@@ -13,7 +13,7 @@ use super::export::{self, Format};
 use super::run::{Appearance, ConsoleError, LAST_LINES};
 use super::sessions;
 use super::subject::Subject;
-use super::theme::{Choice, Depth, Terminal, Theme};
+use super::theme::{Depth, Terminal, Theme, ThemeChoice};
 use super::view::view;
 use crate::engine::Handle;
 use crate::engine::handle::{EngineEvent, Load, Moment, Options};
@@ -50,7 +50,7 @@ pub(crate) fn view_names() -> impl Iterator<Item = &'static str> {
 
 pub(crate) fn still(subject: Subject, still: &Still) -> Result<String, ConsoleError> {
     let terminal = Terminal { depth: Depth::Bits24, light: None, ascii: still.look.ascii };
-    let theme = Theme::new(still.look.theme.unwrap_or(Choice::Auto), terminal);
+    let theme = Theme::new(still.look.theme.unwrap_or(ThemeChoice::Auto), terminal);
     let mut model = Model::new(subject.session(), theme);
     let options = Options { stop_at: still.at, ..Options::watched(FULL_SPEED) };
     run_to(&mut model, subject.spawn(options, false)?)?;

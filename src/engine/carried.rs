@@ -1,4 +1,4 @@
-//! What a live session keeps from one start to the next, beside its history: what the server knows of
+//! The state that a live session keeps from one start to the next, beside its history: what the server knows of
 //! incidents and settings in one file, what each site takes as normal in another.
 //!
 //! Only a session that goes on where it was has them: one whose source delivers normal operation first,
@@ -23,7 +23,7 @@ use crate::stream::live::{kept, versions};
 
 const OF_SERVER: &str = "operator.json";
 const OF_SITES: &str = "normals.json";
-/// What the data changed reaches the disk after so long; what an operator changed, at once.
+/// Changes by data reach the disk after so long; changes by an operator, at once.
 const EVERY: Duration = Duration::from_secs(1);
 const VERSION: u32 = 1;
 
@@ -60,7 +60,7 @@ pub(super) fn claim(session: &Session) -> Claim {
 pub(super) struct CarriedFiles {
     /// Where they stand; nothing where the session has none, or where they cannot be written.
     at: Option<At>,
-    /// What went wrong, until it was told.
+    /// What went wrong, until it was reported.
     notices: Vec<String>,
 }
 
@@ -115,7 +115,7 @@ impl CarriedFiles {
         }
     }
 
-    /// Keeps how everything stands. A disk that fails is told once, and the run goes on.
+    /// Stores the state. A failing disk is reported once, and the run goes on.
     pub(super) fn store(&mut self, watch: &Watch) {
         let Some(at) = &mut self.at else { return };
         // Before the first step nothing is known that should replace what stands there.

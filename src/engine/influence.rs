@@ -1,4 +1,4 @@
-//! Who influences whom in a session: learned once, with its models, from what sites tell of their
+//! Who influences whom in a session: learned once, with its models, from what sites send about their
 //! states.
 
 use serde::{Deserialize, Serialize};
@@ -18,19 +18,19 @@ use crate::site::line::Line;
 use crate::site::messenger::{Messenger, Trace};
 use crate::wire::{Sender, ToSite, Wire};
 
-/// What the server knows of influence, kept with the models.
+/// The server's knowledge of influence, kept with the models.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub(crate) struct Influences {
     /// Who influences whom, learned and declared.
     pub(crate) graph: InfluenceGraph,
-    /// What predicts; none where nothing could be learned.
+    /// The predictor; none where nothing could be learned.
     pub(super) foreteller: Option<Foreteller>,
     /// What was released about each client while influence was learned: part of what its training
     /// released.
     pub(crate) released: Vec<Vec<Counted>>,
 }
 
-/// What of it the server needs to decide again.
+/// The part of it that the server needs to decide again.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub(crate) struct OfServer {
     pub(crate) graph: InfluenceGraph,
@@ -38,7 +38,7 @@ pub(crate) struct OfServer {
 }
 
 impl Influences {
-    /// What a recording keeps of it.
+    /// The part that a recording keeps.
     pub(super) fn of_server(&self) -> OfServer {
         OfServer { graph: self.graph.clone(), foreteller: self.foreteller.clone() }
     }
@@ -49,7 +49,7 @@ impl Influences {
     }
 }
 
-/// What sites keep of tier 2.
+/// The part of tier 2 that sites keep.
 #[derive(Debug, Default)]
 pub(super) struct SiteHalves {
     /// How each site summarises its state; empty where nothing could be learned.
@@ -58,7 +58,7 @@ pub(super) struct SiteHalves {
     pub(crate) informed: Vec<Option<(usize, InformedFit)>>,
 }
 
-/// What a site brings: what its models make of its fit and calibration range, and the right to tell of
+/// What a site brings: what its models make of its fit and calibration range, and the right to send
 /// its states, where it has it.
 pub(super) struct SiteTraces<'a> {
     pub(crate) traces: &'a [Trace; 2],

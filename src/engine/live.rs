@@ -21,9 +21,9 @@ use crate::stream::{self, Continuity, Frame, Next, Part, Stream as _};
 
 /// How long a source that has nothing yet is left alone.
 const NAP: Duration = Duration::from_millis(20);
-/// How often it is told how far the learning is.
+/// How often the progress of learning is reported.
 const TELL: Duration = Duration::from_millis(250);
-/// What an interrupt while it learns leads to.
+/// The effect of an interrupt while it learns.
 pub(crate) const STOPPED: &str = "stopped while it learned what is normal; rows that were learned from \
                                   are kept where the session says `history: Learned`";
 /// How often gathered rows are made to survive a crash.
@@ -78,13 +78,13 @@ pub(super) fn begin(
         match sender.try_send(EngineEvent::Training(training)) {
             // A word that finds the queue full is left out: the next one says more.
             Ok(()) | Err(mpsc::error::TrySendError::Full(_)) => Ok(()),
-            Err(mpsc::error::TrySendError::Closed(_)) => Err("nobody is there any more".into()),
+            Err(mpsc::error::TrySendError::Closed(_)) => Err("the receiver has ended".into()),
         }
     };
     connect(session, live, GatherFrom::FirstRow, &mut tell)
 }
 
-/// The same, told to whoever wants to know.
+/// The same, with reports on the progress.
 pub(crate) fn connect(
     session: &Session,
     live: &LiveSource,
@@ -181,7 +181,7 @@ fn source_words(status: &Status, now: Instant) -> String {
     }
 }
 
-/// What is learned now, and what cannot be trusted until it is.
+/// What is being learned, and what cannot be trusted until it is learned.
 fn stage(session: &Session, done_s: f64, all_s: f64) -> String {
     let (done, all) = (length(done_s), length(all_s));
     let what = match session.ranges.fit.until {
@@ -194,7 +194,7 @@ fn stage(session: &Session, done_s: f64, all_s: f64) -> String {
     )
 }
 
-/// Whoever is told how far the learning is, and may stop it.
+/// Takes how far the learning is, and may stop it.
 struct Learning<'a> {
     tell: Tell<'a>,
     from: GatherFrom,

@@ -33,18 +33,18 @@
 //!
 //! In a recording a knob can be put on trial as in a run. `enter` then runs the recording again from the
 //! moment looked at with that setting, and shows old and new incidents side by side. Up to that moment
-//! everything is as it was, orders included; after it nobody orders anything. The recording stays as it
+//! everything is as it was, orders included; after it there are no orders. The recording stays as it
 //! is.
 //!
-//! | setting | who answers |
+//! | setting | decided again by |
 //! |---|---|
 //! | `arl0`, `vote` | the server, on the messages it heard |
 //! | `tau_c`, `tau_a`, `deadband`, of all or of one client | the sites, from their recorded distances, with the noise that was drawn then |
 //! | `epsilon_flag`, `epsilon_flag_a` | the sites: their true symbols or flags are released again with other noise |
 //! | `mode` | the sites: what the other method would have sent, where the recording holds that; evidence mode needs symbols, which only a console or a run in evidence mode makes |
-//! | `epsilon_c`, `epsilon_a`, `epsilon_g` | nobody: they shape the models, which are trained again with the session |
-//! | `delta` | nobody: it changes how releases are counted, and nothing that is decided |
-//! | `budget` | nobody: what it would have let through follows from the ledger step by step, and a recording holds it by the hour |
+//! | `epsilon_c`, `epsilon_a`, `epsilon_g` | not possible: they shape the models, which are trained again with the session |
+//! | `delta` | not possible: it changes how releases are counted, and no decision |
+//! | `budget` | not possible: what it would have let through follows from the ledger step by step, and a recording holds it by the hour |
 //!
 //! `headwater compare RECORDING --set-b KEY=VALUE` asks the same from the first step on, and takes several
 //! settings at once; `"tau_c P1=99%"` is one of a single client. Another `mode` goes only with `arl0` and

@@ -1,4 +1,4 @@
-//! What a run of a live session hands on to the next one: incidents with their acknowledgements and
+//! The state that a run of a live session hands on to the next one: incidents with their acknowledgements and
 //! notes, what is shelved or out of service, and the settings that an operator changed.
 //!
 //! Nothing of the evidence is handed on: the next run begins to weigh anew. An incident that was open
@@ -24,7 +24,7 @@ const AGAIN: SignedDuration = SignedDuration::from_hours(1);
 /// only the number is known.
 const HISTORY: usize = 5000;
 
-/// What is handed on.
+/// The state that is handed on.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 pub(crate) struct Carried {
     clients: Vec<String>,
@@ -88,7 +88,7 @@ impl Carried {
     }
 }
 
-/// What was open before the restart, and may be found again.
+/// Incidents that were open before the restart, and may be found again.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub(super) struct Resumable {
     /// By number, how each alarm stood.
@@ -107,7 +107,7 @@ impl Resumable {
 }
 
 impl Annunciator {
-    /// What the next run of the same live session should know.
+    /// The state for the next run of the same live session.
     pub(crate) fn carry(&self) -> Carried {
         let old = self.incidents.len().saturating_sub(HISTORY);
         let kept = |(place, incident): &(usize, &Incident)| *place >= old || incident.is_listed();
@@ -187,7 +187,7 @@ impl Annunciator {
         Ok(self.taken_over(carried))
     }
 
-    /// What was taken over, in words.
+    /// The state that was taken over, in words.
     fn taken_over(&self, carried: &Carried) -> String {
         let count = |is: fn(AlarmState) -> bool| {
             self.listed_incidents().filter(|incident| is(incident.alarm.state)).count()

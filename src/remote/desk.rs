@@ -22,9 +22,7 @@ use self::joining::Joining;
 pub(super) use self::live::Grid;
 use super::account::{Account, Board, Standing};
 use super::certs::SERVER;
-use super::envelope::{
-    Down, Mark, Step, Topics, Up, nanosecond, open_up, seal, session_of, stamp,
-};
+use super::envelope::{Down, Mark, Step, Topics, Up, nanosecond, open_up, seal, session_of, stamp};
 use super::journal::Journal;
 use super::link::{Incoming, Link};
 use super::{ASK_AGAIN, GLANCE, LEAST_OFTEN, RemoteError};

@@ -11,7 +11,6 @@ use std::time::Duration;
 
 use jiff::Timestamp;
 
-use super::{RemoteError, named};
 use super::account::{Account, Board};
 use super::certs::SERVER;
 use super::desk::leaving::WITHOUT;
@@ -20,6 +19,7 @@ use super::envelope::Topics;
 use super::journal::{Journal, Members, RunId};
 use super::link::{Broker, Link};
 use super::training;
+use super::{RemoteError, named};
 use crate::engine::kept_run::ServerRecording;
 use crate::engine::prepare::apart::ServerModels;
 use crate::engine::run::{Run, RunOptions};
@@ -211,9 +211,8 @@ pub(crate) fn accept(
         RemoteError::Refused(why.to_owned())
     })?;
     let accepted = running.accept(place)?;
-    let accepted = accepted.ok_or_else(|| {
-        RemoteError::Refused(format!("{name} does not wait to be accepted"))
-    })?;
+    let accepted = accepted
+        .ok_or_else(|| RemoteError::Refused(format!("{name} does not wait to be accepted")))?;
     Ok(named(accepted))
 }
 

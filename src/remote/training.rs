@@ -18,8 +18,8 @@ use jiff::Timestamp;
 
 use super::RemoteError;
 use super::desk::Desk;
-use super::envelope::{Down, Holds, Lesson, MOST_BYTES, MOST_OF_A_ROUND, MOST_ROWS, Ready, Up};
 use super::envelope::{self, nanosecond, rows, stretches};
+use super::envelope::{Down, Holds, Lesson, MOST_BYTES, MOST_OF_A_ROUND, MOST_ROWS, Ready, Up};
 use super::inquiry::{Broken, Inquiry, Unfit};
 use crate::engine::influence::{self, Foretold};
 use crate::engine::prepare::PrepareError;

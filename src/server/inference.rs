@@ -48,10 +48,10 @@
 //! tier 1 names on the same first symbols. What is left to a liar is to hide the alarm of a client that
 //! it explains, as long as nobody else alarms.
 
+mod affected;
 mod again;
 mod asked;
 mod client;
-mod incident;
 mod posterior;
 mod resurgence;
 mod revision;
@@ -60,15 +60,14 @@ mod standing;
 #[cfg(test)]
 mod tests;
 
-pub(crate) use crate::server::decision::Closing;
-pub(crate) use incident::{Effect, Incident};
+pub(crate) use crate::server::disturbance::{Affected, Closing, Disturbance};
 pub(crate) use rules::Rules;
 
 use self::again::Again;
 use self::client::{Client, Weights};
 use self::posterior::{largest, softmax};
 use self::resurgence::Resurgence;
-use self::standing::Standing as Stands;
+use self::standing::Stands;
 use super::health::{Report, Standing};
 use super::reach::Reach;
 use crate::evidence::enrolment::Enrolment;
@@ -80,37 +79,24 @@ const LOOK_BACK: usize = 64;
 /// What is new after a step.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) enum Change {
-    Opened(Incident),
+    Opened(Disturbance),
     /// The root is final; it may be another than at the alarm.
-    Frozen(Incident),
-    /// One more client feels it.
-    Affected {
-        /// Number of the incident.
-        incident: u64,
-        /// Who, and since when.
-        effect: Effect,
-    },
+    Frozen(Disturbance),
     /// What stood has begun again.
-    Continued(Incident),
+    Continued(Disturbance),
     /// A final root was revised.
-    Revised(Incident),
+    Revised(Disturbance),
     /// Its evidence has ended. It stands until everybody who took part has recovered.
-    Ended(Incident, Closing),
+    Ended(Disturbance, Closing),
     /// It is over.
-    Closed(Incident, Closing),
-    /// A client's symbols are to be believed more, or less.
-    Standing {
-        client: usize,
-        /// How it stands now.
-        standing: Standing,
-    },
+    Closed(Disturbance, Closing),
 }
 
 /// An open episode and what is added up for it.
 #[derive(Debug, Clone)]
 struct Open {
     /// The incident that it is an episode of.
-    incident: Incident,
+    incident: Disturbance,
     /// Whether it has been said: not as long as everything is explained.
     said: bool,
     /// The root of this episode: that of the incident, unless it continues one.
@@ -230,7 +216,6 @@ impl Inference {
                 Report::Symbol(_) | Report::Informed(..) | Report::Invalid => client.raised,
                 Report::Quiet | Report::Missing => false,
             };
-            let before = client.watch.standing();
             let judged = match report {
                 Report::Symbol(_) | Report::Raised(_) | Report::Informed(..) if client.raised => {
                     Report::Missing
@@ -238,9 +223,6 @@ impl Inference {
                 other => other,
             };
             let standing = client.watch.step(judged, &client.tables.nominal, elevated);
-            if standing != before {
-                self.changes.push(Change::Standing { client: m, standing });
-            }
             let is_silent = matches!(report, Report::Missing | Report::Invalid);
             client.silent = if is_silent { client.silent + 1 } else { 0 };
             let heard = standing != Standing::Unreliable;
@@ -312,7 +294,7 @@ impl Inference {
         let continued = self.continued(root.unwrap_or(winner));
         let said = continued.as_ref().is_some_and(|stands| stands.said);
         let mut incident = continued.map_or_else(
-            || Incident::new(onset, self.step, root, winner, m),
+            || Disturbance::new(onset, self.step, root, winner, m),
             |stands| stands.incident.again(root),
         );
         incident.would_now_say = root;
@@ -332,7 +314,7 @@ impl Inference {
             resurgence: Resurgence::default(),
             members: Vec::new(),
         };
-        self.join_effects(&mut open);
+        self.join_affected(&mut open);
         self.say(&mut open);
         self.open = Some(open);
     }
@@ -370,7 +352,7 @@ impl Inference {
         if open.against == 0.0 {
             incident.last_evidence = self.step;
         }
-        self.join_effects(&mut open);
+        self.join_affected(&mut open);
         self.say(&mut open);
         let age = self.step - open.since;
         if !open.frozen && age >= self.rules.freeze_after {
@@ -401,33 +383,6 @@ impl Inference {
         match closing {
             Some(closing) => self.close(open, closing),
             None => self.open = Some(open),
-        }
-    }
-
-    /// Evidence from which on a client counts as affected by one of `roots`.
-    fn enough(&self, roots: [Option<usize>; 2], client: usize) -> f64 {
-        if roots.into_iter().flatten().any(|root| self.reach.reaches(root, client)) {
-            self.rules.effect_evidence
-        } else {
-            self.rules.stranger_evidence(self.members())
-        }
-    }
-
-    fn join_effects(&mut self, open: &mut Open) {
-        let incident = &mut open.incident;
-        for n in 0..self.clients.len() {
-            let known = incident.effects.iter().any(|effect| effect.client == n);
-            let cusum = &self.clients[n].cusum;
-            if Some(n) == incident.root {
-                incident.effects.retain(|effect| effect.client != n);
-            } else if !known && cusum.value() > self.enough([incident.root, open.root], n) {
-                let effect = Effect { client: n, onset: cusum.onset(), joined: self.step };
-                incident.effects.push(effect);
-                if open.said {
-                    let incident = incident.number;
-                    self.changes.push(Change::Affected { incident, effect });
-                }
-            }
         }
     }
 
@@ -467,10 +422,10 @@ impl Inference {
         for n in 0..self.clients.len() {
             // What was never an effect of this is not over with it.
             if self.is_not_of(incident, open.root, n) && closing != Closing::EndOfRun {
-                incident.effects.retain(|effect| effect.client != n);
+                incident.affected.retain(|effect| effect.client != n);
                 continue;
             }
-            let affected = incident.effects.iter().any(|effect| effect.client == n);
+            let affected = incident.affected.iter().any(|effect| effect.client == n);
             let (step, rules) = (self.step, &self.rules);
             let client = &mut self.clients[n];
             if affected && client.quiet <= rules.closing_evidence {
@@ -478,19 +433,5 @@ impl Inference {
             }
             client.forget(step);
         }
-    }
-
-    /// Whether a client alarms with something that neither the root nor anybody else who stirs can have
-    /// caused, and that does not explain the root.
-    fn is_not_of(&self, incident: &Incident, episode: Option<usize>, client: usize) -> bool {
-        let stirs = |other: usize| self.evidence(other) > self.rules.effect_evidence;
-        incident.root.is_some_and(|root| {
-            root != client
-                && episode != Some(client)
-                && self.clients[client].beyond().is_some()
-                && self.reach.excludes(root, client)
-                && !self.is_strict_ancestor(client, root)
-                && !(0..self.clients.len()).any(|n| stirs(n) && self.reach.reaches(n, client))
-        })
     }
 }

@@ -207,7 +207,7 @@ impl Check {
         }
     }
 
-    /// Complains about a client nobody has declared, where clients are declared here at all.
+    /// Reports a client that is not declared, where clients are declared here at all.
     fn known_client(&mut self, session: &Session, path: String, name: &str) {
         let names: Vec<String> = match &session.source {
             Source::Twin(twin) => (1..=twin.clients).map(|m| format!("C{m}")).collect(),

@@ -14,7 +14,7 @@
 //! | `assembler`, `elsewhere`, `known`, `tag` | values → rows on a grid: late, doubled, bad, silent, clock moved |
 //! | `reader` | all of these, without input or output |
 //! | `kept` | nominal rows on disk |
-//! | `status` | how the source stands, for whoever shows it |
+//! | `status` | the state of the source, for screens and summaries |
 
 pub(crate) mod arrival;
 pub(crate) mod assembler;
@@ -138,7 +138,7 @@ impl LiveStream {
         }
     }
 
-    /// How the source stands, for whoever shows it.
+    /// The state of the source, for screens and summaries.
     pub(crate) fn status(&self) -> Shared {
         Shared::clone(&self.status)
     }

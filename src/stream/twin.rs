@@ -2,7 +2,7 @@
 //!
 //! Family A is the paper's LSTM plant; B is made of processes that no client's model resembles;
 //! H is B made hard. A stream is one run: fit, calibration and nominal slices, then a slice with
-//! faults ([`slices`]). What is measured is in raw units; scaling belongs to whoever reads it.
+//! faults ([`slices`]). Measurements are in raw units; readers scale them.
 //!
 //! With P = 2 states and D = 4 channels a client m of family A moves by
 //!
@@ -31,7 +31,7 @@
 //! | channels of a sensor fault | every set of at least 1 (stuck-at: 2) channels equally likely |
 //! | sensor bias | one size a fault, a sign for every channel |
 //! | stuck-at | the first value is measured, noise included, then held |
-//! | who feels a fault | descendants of the root; nobody when only sensors are faulty |
+//! | clients affected by a fault | descendants of the root; none when only sensors are faulty |
 //! | whole numbers | lengths, delays, periods and times between set points include both ends |
 //!
 //! Networks are compiled for wider registers too, where the machine has them; products and sums are

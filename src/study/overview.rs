@@ -25,27 +25,20 @@ const PLANT: [&str; 2] = ["plant-paper", "plant"];
 const DAYS: [&str; 2] = ["plant-paper", "plant-attack-day"];
 const HAI: [&str; 2] = ["hai-23.05-aug-12-paper", "hai-23.05-aug-12"];
 
-/// One line.
-struct Entry {
-    /// Where it stands in the paper.
+/// A table or figure of the paper, and the study that makes its lines.
+#[derive(Clone, Copy)]
+struct Section {
     of: &'static str,
-    figure: &'static str,
-    printed: fn() -> String,
     study: &'static str,
     /// At the paper's settings and at ours.
     families: [&'static str; 2],
-    value: fn(&Found, &str) -> Option<String>,
+    lines: &'static [Line],
 }
 
-const fn entry(
-    of: &'static str,
+struct Line {
     figure: &'static str,
-    study: &'static str,
-    families: [&'static str; 2],
     printed: fn() -> String,
     value: fn(&Found, &str) -> Option<String>,
-) -> Entry {
-    Entry { of, figure, printed, study, families, value }
 }
 
 /// The rows of a study.
@@ -192,181 +185,191 @@ fn losses(found: &Found, settings: &str) -> Option<String> {
 }
 
 /// In the order of the paper.
-const ENTRIES: [Entry; 21] = [
-    entry(
-        "Table 2",
-        "ARL0 / ARL1 of the framework, steps",
-        "detection",
-        SYNTHETIC,
-        || table_2(Variant::Federated),
-        |found, family| lengths(found, family, "federated, flags at 95 %"),
-    ),
-    entry(
-        "Table 2",
-        "the same of the proprietary model",
-        "detection",
-        SYNTHETIC,
-        || table_2(Variant::OnlyProprietary),
-        |found, family| lengths(found, family, "only proprietary model, flags at 95 %"),
-    ),
-    entry(
-        "Table 2",
-        "precision / recall / F1 inside anomalies",
-        "detection",
-        SYNTHETIC,
-        || roots_2(Variant::Federated),
-        |found, family| inside(found, family, "paper-95"),
-    ),
-    entry(
-        "Table 2",
-        "the same of pre-trained clients",
-        "detection",
-        SYNTHETIC,
-        || roots_2(Variant::PreTrainedClients),
-        |found, family| inside(found, family, "pre-trained-95"),
-    ),
-    entry(
-        "Table 2",
-        "F1 end to end; ours is evidence mode",
-        "detection",
-        SYNTHETIC,
-        || "–".into(),
-        |found, family| {
-            let method = if family == AT_PAPERS.name { "paper-95" } else { "evidence" };
-            found.figures(family, method, &["f1"], 2)
-        },
-    ),
-    entry(
-        "Table 3",
-        "L_s with 2 / 4 / 8 / 16 clients",
-        "scalability",
-        SYNTHETIC,
-        || TABLE_3.map(|line| format!("{:.3}", line.server_loss)).join(" / "),
-        losses,
-    ),
-    entry(
-        "Table 4",
-        "plant, 95 %: ARL0 / ARL1 of flags, min",
-        "plant",
-        PLANT,
-        || table_4(Variant::Federated, 95.0),
-        |found, family| lengths(found, family, "federated, flags at 95 %"),
-    ),
-    entry(
-        "Table 4",
-        "the same of the oracle",
-        "plant",
-        PLANT,
-        || table_4(Variant::CentralisedOracle, 95.0),
-        |found, family| lengths(found, family, "centralised oracle, flags at 95 %"),
-    ),
-    entry(
-        "Table 4",
-        "plant, 95 %: RCA accuracy / delay",
-        "plant",
-        DAYS,
-        || roots_4(95.0),
-        |found, family| accuracy(found, family, "paper-95"),
-    ),
-    entry(
-        "Table 4",
-        "plant, 99.5 %: the same",
-        "plant",
-        DAYS,
-        || roots_4(99.5),
-        |found, family| accuracy(found, family, "paper-99.5"),
-    ),
-    entry(
-        "Table 4",
-        "plant: the same in evidence mode",
-        "plant",
-        DAYS,
-        || "–".into(),
-        |found, family| accuracy(found, family, "evidence"),
-    ),
-    entry(
-        "Table 4",
-        "HAI 23.05, 95 %: RCA accuracy / delay",
-        "hai",
-        HAI,
-        || roots_4(95.0),
-        |found, family| accuracy(found, family, "paper-95"),
-    ),
-    entry(
-        "Fig. 2",
-        "|corr|: proprietary / augmented / server / oracle",
-        "correlation",
-        SYNTHETIC,
-        || "picture: first dark, others alike".into(),
-        correlations,
-    ),
-    entry(
-        "Fig. 3",
-        "σ with L_s / L_a at most doubled, states",
-        "privacy",
-        SYNTHETIC,
-        || "picture: 10 / 100000".into(),
-        |found, family| stable_losses(found, family, "states up"),
-    ),
-    entry(
-        "Fig. 3",
-        "the same, gradients",
-        "privacy",
-        SYNTHETIC,
-        || "picture: 10 / 100000".into(),
-        |found, family| stable_losses(found, family, "gradients down"),
-    ),
-    entry(
-        "Fig. 4",
-        "recall inside anomalies, p_a from 1 to the least",
-        "privacy",
-        SYNTHETIC,
-        || "picture: falls".into(),
-        |found, family| randomised(found, family, "p_a", "inside_recall"),
-    ),
-    entry(
-        "Fig. 4",
-        "the same, p_c from 1 to the least",
-        "privacy",
-        SYNTHETIC,
-        || "picture: stable".into(),
-        |found, family| randomised(found, family, "p_c", "inside_recall"),
-    ),
-    entry(
-        "Fig. 5",
-        "ARL0, τ_a from the 75th to the 97.5th percentile",
-        "threshold",
-        SYNTHETIC,
-        || "picture: rises".into(),
-        |found, family| over_tau(found, family, "arl0", 1),
-    ),
-    entry(
-        "Fig. 5",
-        "ARL1, the same",
-        "threshold",
-        SYNTHETIC,
-        || "picture: rises exponentially".into(),
-        |found, family| over_tau(found, family, "arl1_at_least", 2),
-    ),
-    entry(
-        "Fig. 6",
-        "|corr| on the plant, as Fig. 2",
-        "correlation",
-        PLANT,
-        || "picture: as Fig. 2".into(),
-        correlations,
-    ),
-    entry(
-        "Fig. 7",
-        "steps with r_c > r_a > r_o",
-        "residuals",
-        PLANT,
-        || "picture: most".into(),
-        |found, family| {
-            found.mean(family, "ordered").map(|share| format!("{:.0} %", 100.0 * share))
-        },
-    ),
+const SECTIONS: [Section; 11] = [
+    Section {
+        of: "Table 2",
+        study: "detection",
+        families: SYNTHETIC,
+        lines: &[
+            Line {
+                figure: "ARL0 / ARL1 of the framework, steps",
+                printed: || table_2(Variant::Federated),
+                value: |found, family| lengths(found, family, "federated, flags at 95 %"),
+            },
+            Line {
+                figure: "the same of the proprietary model",
+                printed: || table_2(Variant::OnlyProprietary),
+                value: |found, family| {
+                    lengths(found, family, "only proprietary model, flags at 95 %")
+                },
+            },
+            Line {
+                figure: "precision / recall / F1 inside anomalies",
+                printed: || roots_2(Variant::Federated),
+                value: |found, family| inside(found, family, "paper-95"),
+            },
+            Line {
+                figure: "the same of pre-trained clients",
+                printed: || roots_2(Variant::PreTrainedClients),
+                value: |found, family| inside(found, family, "pre-trained-95"),
+            },
+            Line {
+                figure: "F1 end to end; ours is evidence mode",
+                printed: || "–".into(),
+                value: |found, family| {
+                    let method = if family == AT_PAPERS.name { "paper-95" } else { "evidence" };
+                    found.figures(family, method, &["f1"], 2)
+                },
+            },
+        ],
+    },
+    Section {
+        of: "Table 3",
+        study: "scalability",
+        families: SYNTHETIC,
+        lines: &[Line {
+            figure: "L_s with 2 / 4 / 8 / 16 clients",
+            printed: || TABLE_3.map(|line| format!("{:.3}", line.server_loss)).join(" / "),
+            value: losses,
+        }],
+    },
+    Section {
+        of: "Table 4",
+        study: "plant",
+        families: PLANT,
+        lines: &[
+            Line {
+                figure: "plant, 95 %: ARL0 / ARL1 of flags, min",
+                printed: || table_4(Variant::Federated, 95.0),
+                value: |found, family| lengths(found, family, "federated, flags at 95 %"),
+            },
+            Line {
+                figure: "the same of the oracle",
+                printed: || table_4(Variant::CentralisedOracle, 95.0),
+                value: |found, family| lengths(found, family, "centralised oracle, flags at 95 %"),
+            },
+        ],
+    },
+    Section {
+        of: "Table 4",
+        study: "plant",
+        families: DAYS,
+        lines: &[
+            Line {
+                figure: "plant, 95 %: RCA accuracy / delay",
+                printed: || roots_4(95.0),
+                value: |found, family| accuracy(found, family, "paper-95"),
+            },
+            Line {
+                figure: "plant, 99.5 %: the same",
+                printed: || roots_4(99.5),
+                value: |found, family| accuracy(found, family, "paper-99.5"),
+            },
+            Line {
+                figure: "plant: the same in evidence mode",
+                printed: || "–".into(),
+                value: |found, family| accuracy(found, family, "evidence"),
+            },
+        ],
+    },
+    Section {
+        of: "Table 4",
+        study: "hai",
+        families: HAI,
+        lines: &[Line {
+            figure: "HAI 23.05, 95 %: RCA accuracy / delay",
+            printed: || roots_4(95.0),
+            value: |found, family| accuracy(found, family, "paper-95"),
+        }],
+    },
+    Section {
+        of: "Fig. 2",
+        study: "correlation",
+        families: SYNTHETIC,
+        lines: &[Line {
+            figure: "|corr|: proprietary / augmented / server / oracle",
+            printed: || "picture: first dark, others alike".into(),
+            value: correlations,
+        }],
+    },
+    Section {
+        of: "Fig. 3",
+        study: "privacy",
+        families: SYNTHETIC,
+        lines: &[
+            Line {
+                figure: "σ with L_s / L_a at most doubled, states",
+                printed: || "picture: 10 / 100000".into(),
+                value: |found, family| stable_losses(found, family, "states up"),
+            },
+            Line {
+                figure: "the same, gradients",
+                printed: || "picture: 10 / 100000".into(),
+                value: |found, family| stable_losses(found, family, "gradients down"),
+            },
+        ],
+    },
+    Section {
+        of: "Fig. 4",
+        study: "privacy",
+        families: SYNTHETIC,
+        lines: &[
+            Line {
+                figure: "recall inside anomalies, p_a from 1 to the least",
+                printed: || "picture: falls".into(),
+                value: |found, family| randomised(found, family, "p_a", "inside_recall"),
+            },
+            Line {
+                figure: "the same, p_c from 1 to the least",
+                printed: || "picture: stable".into(),
+                value: |found, family| randomised(found, family, "p_c", "inside_recall"),
+            },
+        ],
+    },
+    Section {
+        of: "Fig. 5",
+        study: "threshold",
+        families: SYNTHETIC,
+        lines: &[
+            Line {
+                figure: "ARL0, τ_a from the 75th to the 97.5th percentile",
+                printed: || "picture: rises".into(),
+                value: |found, family| over_tau(found, family, "arl0", 1),
+            },
+            Line {
+                figure: "ARL1, the same",
+                printed: || "picture: rises exponentially".into(),
+                value: |found, family| over_tau(found, family, "arl1_at_least", 2),
+            },
+        ],
+    },
+    Section {
+        of: "Fig. 6",
+        study: "correlation",
+        families: PLANT,
+        lines: &[Line {
+            figure: "|corr| on the plant, as Fig. 2",
+            printed: || "picture: as Fig. 2".into(),
+            value: correlations,
+        }],
+    },
+    Section {
+        of: "Fig. 7",
+        study: "residuals",
+        families: PLANT,
+        lines: &[Line {
+            figure: "steps with r_c > r_a > r_o",
+            printed: || "picture: most".into(),
+            value: |found, family| {
+                found.mean(family, "ordered").map(|share| format!("{:.0} %", 100.0 * share))
+            },
+        }],
+    },
 ];
+
+fn lines() -> impl Iterator<Item = (&'static Section, &'static Line)> {
+    SECTIONS.iter().flat_map(|section| section.lines.iter().map(move |line| (section, line)))
+}
 
 /// Words where a study was not run, or has no such line.
 const ABSENT: &str = "not run";
@@ -376,12 +379,11 @@ pub(crate) fn overview(reports: &[Report]) -> Report {
     let headings = ["paper", "figure", "study", "paper's", "at the paper's settings", "at ours"];
     let mut table = Table::new("Every table and figure of the paper", 2, headings);
     let mut rows = Vec::new();
-    for entry in &ENTRIES {
-        let Entry { of, figure, study, families: [published, ours], .. } = *entry;
+    for (section, line) in lines() {
+        let (Section { of, study, families, .. }, figure) = (*section, line.figure);
         let report = reports.iter().find(|report| report.study == study);
         let found = Found(report.map_or(&[], |report| &report.rows));
-        let value = |family: &str| (entry.value)(&found, family);
-        let (printed, values) = ((entry.printed)(), [value(published), value(ours)]);
+        let (printed, values) = ((line.printed)(), families.map(|f| (line.value)(&found, f)));
         let words = |value: &Option<String>| value.clone().unwrap_or_else(|| ABSENT.into());
         let cells = [of.into(), figure.into(), study.into(), printed.clone()];
         table

@@ -16,9 +16,8 @@ const DAY: u32 = 3000;
 
 /// Clients A, B and C with two sensors each. Who learns how is the same for all.
 fn session(clients: &[&str], model: &str) -> String {
-    let client = |name: &&str| {
-        format!("(name: \"{name}\", columns: [\"{}*\"])", name.to_lowercase())
-    };
+    let client =
+        |name: &&str| format!("(name: \"{name}\", columns: [\"{}*\"])", name.to_lowercase());
     let clients: Vec<String> = clients.iter().map(client).collect();
     format!(
         "Session(about: \"steps\", source: Table(data: \".\", \
@@ -294,7 +293,8 @@ fn a_site_that_returns_with_another_model_is_known_by_its_digest_and_waits_until
 #[test]
 #[cfg_attr(no_mosquitto, ignore = "needs mosquitto, which is absent")]
 fn in_paper_mode_a_client_without_the_models_of_the_run_takes_part_after_the_next_training() {
-    let machines = Machines::new(&["A", "B", "C"], "paper", "federation: Batched(rounds: 4), batch: 8");
+    let machines =
+        Machines::new(&["A", "B", "C"], "paper", "federation: Batched(rounds: 4), batch: 8");
     let _broker = machines.plant.broker();
     let mut sites = ["A", "B"].map(|who| machines.site(who));
     let mut server = machines.serve(&["--later", "C", "--speed", "400"]);

@@ -2,15 +2,13 @@
 
 use std::fmt::Write as _;
 use std::fs;
-use std::io::Write as _;
 use std::path::{Path, PathBuf};
-use std::process::{Output, Stdio};
-use std::thread;
+use std::process::Output;
 
 use jiff::SignedDuration;
 use serde_json::Value;
 
-use crate::live::program;
+use crate::live::{program, run_with_input};
 use crate::wrong_rows::{begin, row, whole};
 
 /// Learns from the first 15 minutes.
@@ -27,20 +25,8 @@ fn session(folder: &Path, source: &str) {
 
 /// Runs the session on these lines from standard input.
 fn run(folder: &Path, lines: String) -> Output {
-    let mut child = program(folder)
-        .current_dir(folder)
-        .args(["run", "live.ron", "--json"])
-        .stdin(Stdio::piped())
-        .stdout(Stdio::piped())
-        .stderr(Stdio::piped())
-        .spawn()
-        .expect("the program runs");
-    let mut input = child.stdin.take().expect("its input");
-    // A program that ends early does not read all of it.
-    let writer = thread::spawn(move || input.write_all(lines.as_bytes()).is_ok());
-    let output = child.wait_with_output().expect("it ends");
-    let _ = writer.join();
-    output
+    let mut command = program(folder);
+    run_with_input(command.current_dir(folder).args(["run", "live.ron", "--json"]), lines)
 }
 
 fn cells(t: usize) -> Vec<String> {

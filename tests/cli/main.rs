@@ -35,6 +35,7 @@ mod manners;
 #[cfg(unix)]
 mod opened;
 #[cfg(unix)]
+#[path = "../support/proxy.rs"]
 mod proxy;
 mod readme;
 mod recording;
@@ -52,6 +53,8 @@ mod steady;
 #[cfg(unix)]
 mod storm;
 mod study;
+#[path = "../support/program.rs"]
+mod support;
 mod tables;
 #[cfg(unix)]
 mod terminal;

@@ -7,8 +7,9 @@ use std::process::{Command, Stdio};
 use std::thread::sleep;
 use std::time::Duration;
 
-use serde_json::Value;
 use tempfile::TempDir;
+
+use crate::run::timeless;
 
 /// Two hours of normal operation and a day of 96 minutes, in blocks of ten seconds: no model is
 /// delivered for these, so all of them are made here.
@@ -40,16 +41,9 @@ fn command(folder: &Path, speed: &str) -> Command {
 fn said(output: &std::process::Output) -> Vec<String> {
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
     let text = String::from_utf8(output.stdout.clone()).expect("the answer is text");
-    let timeless = |line: &str| {
-        let mut fact: Value = serde_json::from_str(line).expect("a line is an object");
-        if fact["fact"] != "summary" {
-            return line.to_owned();
-        }
-        let fields = fact.as_object_mut().expect("an object");
-        assert!(fields.remove("wall_s").is_some() && fields.remove("steps_per_s").is_some());
-        fact.to_string()
-    };
-    text.lines().filter(|line| !line.contains("\"training\"")).map(timeless).collect()
+    let mut facts = timeless(&text);
+    facts.retain(|line| !line.contains("\"training\""));
+    facts
 }
 
 fn run(folder: &Path, speed: &str) -> Vec<String> {

@@ -223,7 +223,7 @@ fn a_row_stamped_2099_costs_itself_and_nothing_else() {
         let check = plant.check();
         assert!(check.contains("1499 frames of 1 s"), "{check}");
         assert!(check.contains("1 × time stamp does not fit the rows around it"), "{check}");
-        assert!(check.ends_with("ok: every row was read; 1 row is not used, as told above\n"));
+        assert!(check.ends_with("ok: every row was read; 1 row is not used, see above\n"));
         plant.live[row][0] = right;
     }
 }

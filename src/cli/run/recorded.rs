@@ -86,7 +86,7 @@ fn print_site(
     Ok(())
 }
 
-/// Prints what was said then.
+/// Prints the recorded facts.
 fn print(out: &mut impl Write, args: &RunArgs, recording: &Recording) -> Result<()> {
     for stored in recording.facts()? {
         if args.json {
@@ -119,7 +119,7 @@ fn recompute(out: &mut impl Write, args: &RunArgs, recording: &Recording) -> Res
             writeln!(printer.out, "{line}")?;
         }
     }
-    let mut done = Err(eyre!("the engine ended unexpectedly, as told above"));
+    let mut done = Err(eyre!("the engine ended unexpectedly, see above"));
     while let Some(event) = engine.events.blocking_recv() {
         match event {
             EngineEvent::Notice(notice) => printer.notice(&notice),

@@ -35,7 +35,7 @@ pub(crate) enum Question {
     Mark,
     ToMark,
     Open(String),
-    /// So many alarms nobody has seen; whether the next start goes on with them.
+    /// So many alarms are not acknowledged; whether the next start goes on with them.
     Quit {
         unseen: usize,
         goes_on: bool,

@@ -271,7 +271,7 @@ fn click(bits: u16, [column, row]: [u16; 2], released: bool) -> Option<Event> {
         0..=2 if released => MouseEventKind::Up(button),
         0..=2 => MouseEventKind::Down(button),
         3..=5 if moves => MouseEventKind::Moved,
-        // Which button it was is not told.
+        // The terminal does not say which button it was.
         3 => MouseEventKind::Up(MouseButton::Left),
         4 => MouseEventKind::ScrollUp,
         5 => MouseEventKind::ScrollDown,

@@ -245,7 +245,7 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
-    use crate::console::theme::{Choice, Terminal};
+    use crate::console::theme::{Terminal, ThemeChoice};
 
     #[test]
     fn long_words_are_broken_and_nothing_is_lost() {
@@ -299,7 +299,7 @@ mod tests {
         ) {
             let whole = Rect::new(0, 0, 20, 8);
             let area = Rect::new(area.0, area.1, area.2, area.3);
-            let theme = Theme::new(Choice::Mono, Terminal::default());
+            let theme = Theme::new(ThemeChoice::Mono, Terminal::default());
             let mut buffer = Buffer::empty(whole);
             let mut canvas = Canvas { buffer: &mut buffer, theme: &theme, hits: Vec::new() };
             canvas.put(area, at.0, at.1, &text, Style::new());

@@ -24,7 +24,7 @@ use crate::nn::checkpoint::{
 use crate::nn::weights::{LstmFc, Parameters as _};
 use crate::session::{Labels, LiveHistory, Session, Source};
 
-/// What tells the models of one training from those of another: f_s, which everybody helped to learn.
+/// Identifies the models of one training: f_s, which all clients helped to learn.
 fn id_of(f_s: &LstmFc) -> u64 {
     let mut hasher = Hasher::new();
     for slice in f_s.slices() {
@@ -91,7 +91,7 @@ fn of_site(session: &Session, client: &str) -> Result<Fingerprint, PrepareError>
     fingerprint(&own(session, client))
 }
 
-/// Nobody watches the stages of a training over a broker; it goes on until its process is interrupted.
+/// Stages of a training over a broker are not shown; it goes on until its process is interrupted.
 pub(crate) fn unwatched(
     say: &mut (dyn FnMut(&str) + Send),
 ) -> impl FnMut(Stage) -> ControlFlow<()> + Send {

@@ -138,7 +138,7 @@ impl Run {
     pub(crate) fn recorded(
         recorded: &mut Recorded,
         keep: bool,
-        wrap: impl FnOnce(wire::Recorded) -> Box<dyn Wire>,
+        wrap: impl FnOnce(wire::RecordedWire) -> Box<dyn Wire>,
     ) -> Result<Self, RunError> {
         let (session, mode) = (recorded.session.clone(), recorded.mode);
         let layout = recorded.layout.clone();
@@ -208,8 +208,8 @@ impl Run {
     }
 }
 
-/// What is to be said about calibrations that look abnormal in places. It follows from measurements:
-/// with noise on symbols it is nobody's but the client's.
+/// Messages about calibrations that look abnormal in places. They follow from measurements:
+/// with noise on symbols only the client knows it.
 fn abnormal(session: &Session, prepared: &Prepared, period_s: f64) -> Vec<Option<String>> {
     if session.privacy.protects_flags() {
         return Vec::new();

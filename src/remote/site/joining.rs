@@ -1,7 +1,7 @@
 //! A site that joins a run that goes on, or comes back to it with other models.
 
-use super::super::envelope::seal;
 use super::super::envelope::Up;
+use super::super::envelope::seal;
 use super::super::{RemoteError, named};
 use super::worker::Worker;
 use super::{Options, Partner};
@@ -55,9 +55,8 @@ impl Partner<'_> {
         let steps = self.steps(models, options)?;
         let outbox = self.worker.take().map(|worker| worker.outbox).or_else(|| self.outbox.take());
         let Some(outbox) = outbox else { return Err(RemoteError::OtherModels) };
-        let goes_on = outbox.models()? == Some(id)
-            && outbox.joined()? == from
-            && outbox.last()?.is_some();
+        let goes_on =
+            outbox.models()? == Some(id) && outbox.joined()? == from && outbox.last()?.is_some();
         if !goes_on {
             outbox.begin_at(from)?;
             outbox.keep_models(id, &models.trained)?;

@@ -21,7 +21,7 @@ impl Inference {
             }
             incident.root = Some(ancestor);
             incident.revised_from = Some(root);
-            incident.effects.retain(|effect| effect.client != ancestor);
+            incident.affected.retain(|effect| effect.client != ancestor);
             revised = true;
         }
         if revised && open.said {

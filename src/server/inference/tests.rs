@@ -75,7 +75,7 @@ fn run(server: &mut Inference, world: &[Vec<Report>]) -> Vec<Change> {
     changes
 }
 
-fn closed(changes: &[Change]) -> Vec<(Incident, Closing)> {
+fn closed(changes: &[Change]) -> Vec<(Disturbance, Closing)> {
     changes
         .iter()
         .filter_map(|c| match c {
@@ -111,8 +111,8 @@ fn a_fault_is_found_named_dated_and_closed() {
         "{incident:?}"
     );
     assert!(incident.posterior[2] > 0.99);
-    assert_eq!((incident.root, incident.effects.len()), (Some(2), 0));
-    assert!(incident.effects.iter().all(|effect| effect.client != 0));
+    assert_eq!((incident.root, incident.affected.len()), (Some(2), 0));
+    assert!(incident.affected.iter().all(|effect| effect.client != 0));
 }
 
 #[test]
@@ -125,8 +125,8 @@ fn effects_join_their_root_with_their_own_onset() {
     let incident = &closed[0].0;
     assert_eq!(incident.root, Some(1));
     assert_eq!(incident.root, Some(1));
-    assert!(incident.effects.iter().any(|effect| effect.client == 3));
-    let effect = incident.effects.iter().find(|e| e.client == 3).expect("client 3 is affected");
+    assert!(incident.affected.iter().any(|effect| effect.client == 3));
+    let effect = incident.affected.iter().find(|e| e.client == 3).expect("client 3 is affected");
     assert!((503..=512).contains(&effect.onset), "{effect:?}");
 }
 
@@ -203,7 +203,7 @@ fn bystanders_are_seldom_taken_for_effects() {
             let changes = run(&mut server, &world(4, 700, 7000 + seed, &[(1, 500..620, 0.1)]));
             let closed = closed(&changes);
             assert!(closed.iter().any(|(incident, _)| incident.root == Some(1)), "seed {seed}");
-            closed.iter().map(|(incident, _)| incident.effects.len()).sum::<usize>()
+            closed.iter().map(|(incident, _)| incident.affected.len()).sum::<usize>()
         })
         .sum();
     assert!(joined <= 8, "{joined} in 40 incidents of 120 steps");
@@ -225,7 +225,7 @@ fn a_client_that_the_root_cannot_reach_has_a_fault_of_its_own_and_is_heard_when_
     let closed = closed(&changes);
     let roots: Vec<_> = closed.iter().map(|(incident, _)| incident.root).collect();
     assert_eq!(roots, [Some(1), Some(3)], "{closed:?}");
-    let effects = &closed[0].0.effects;
+    let effects = &closed[0].0.affected;
     assert!(effects.iter().all(|effect| effect.client != 3), "it was never an effect");
     assert!(closed[1].0.opened < 560, "nothing glows on that was no effect: {closed:?}");
 }
@@ -400,7 +400,7 @@ fn who_may_be_explained_by_a_liar_is_not_named() {
     let (changes, _) = with_liar(Lie::NotANumber, 0, 4000, &[(2, 1200..1230, 0.1)]);
     let last = closed(&changes).pop().expect("the fault is seen").0;
     assert_eq!(last.root, None);
-    assert!(last.root.is_none() && last.effects.iter().any(|effect| effect.client == 2));
+    assert!(last.root.is_none() && last.affected.iter().any(|effect| effect.client == 2));
 }
 
 #[test]

@@ -238,7 +238,7 @@ impl Reader {
         };
         let kept = complete(session).ok_or_else(nothing)?;
         let file = folder(session)?.join(ROWS);
-        // Models must not be made of rows that nobody measured.
+        // Models must not be made of rows that were not measured.
         if digest_of(&file).map_err(StreamError::io(&file))? != kept.digest {
             let what = "the history is damaged: its checksum is not the one that was kept with it; \
                         `headwater calibration` goes back to an earlier one or learns anew";

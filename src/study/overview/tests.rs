@@ -57,7 +57,7 @@ fn a_line_is_made_of_the_rows_of_its_study_and_says_what_was_not_run() {
         ),
     ];
     let overview = overview(&reports);
-    assert_eq!(overview.rows.len(), ENTRIES.len());
+    assert_eq!(overview.rows.len(), lines().count());
     let arl = cells(&overview, "ARL0 / ARL1 of the framework, steps");
     assert_eq!(arl, [Value::from(">300.0 / 1.3"), Value::Null]);
     let states = cells(&overview, "σ with L_s / L_a at most doubled, states");
@@ -73,9 +73,10 @@ fn a_line_is_made_of_the_rows_of_its_study_and_says_what_was_not_run() {
 #[test]
 fn every_table_and_figure_has_a_line_of_a_study_that_all_runs() {
     for of in ["Table 2", "Table 3", "Table 4", "Fig. 2", "Fig. 3", "Fig. 4", "Fig. 5", "Fig. 6"] {
-        assert!(ENTRIES.iter().any(|entry| entry.of == of), "{of}");
+        assert!(SECTIONS.iter().any(|section| section.of == of), "{of}");
     }
-    let known = |entry: &Entry| catalogue::find(entry.study).is_some_and(|study| !study.repeats());
-    assert!(ENTRIES.iter().all(known));
-    assert!(ENTRIES.iter().all(|entry| !(entry.printed)().is_empty()));
+    let known =
+        |section: &Section| catalogue::find(section.study).is_some_and(|study| !study.repeats());
+    assert!(SECTIONS.iter().all(known));
+    assert!(lines().all(|(_, line)| !(line.printed)().is_empty()));
 }

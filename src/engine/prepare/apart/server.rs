@@ -25,7 +25,7 @@ use crate::stream::UnusedRows;
 pub(crate) struct ServerModels {
     /// Which training made them.
     pub(crate) id: u64,
-    /// Seconds of a step, where sites told; else the session's data tells.
+    /// Seconds of a step, from the sites or else from the session's data.
     pub(crate) period_s: Option<f64>,
     /// Without clients where those have their models themselves.
     pub(crate) prepared: Prepared,
@@ -70,7 +70,7 @@ impl ServerModels {
     }
 }
 
-/// What stands beside the tensors of the server.
+/// The header of the server's models.
 #[derive(Debug, Serialize, Deserialize)]
 struct StoredServer {
     every: u32,
@@ -83,10 +83,7 @@ struct StoredServer {
 
 /// Where the models of a training without `later` clients are kept, and what they depend on. Where the
 /// session names its clients, they are those of a session without the others.
-fn place_of(
-    session: &Session,
-    later: &[String],
-) -> Result<(Fingerprint, PathBuf), PrepareError> {
+fn place_of(session: &Session, later: &[String]) -> Result<(Fingerprint, PathBuf), PrepareError> {
     let mut learned = session.clone();
     learned.clients.retain(|client| !later.contains(&client.name));
     let models = fingerprint(&learned)?;

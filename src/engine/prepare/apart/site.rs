@@ -93,7 +93,7 @@ impl SiteModels {
     }
 }
 
-/// What stands beside the tensors of a site.
+/// The header of a site's models.
 #[derive(Debug, Serialize, Deserialize)]
 struct StoredSite {
     id: u64,
@@ -109,15 +109,15 @@ pub(crate) struct SitePart {
     clients: usize,
     training: String,
     every: u32,
-    /// Its own rows, and nobody else's.
+    /// Its own rows only.
     material: Material,
     models: ClientVendor,
     /// Its grader and what its models make of its rows, once they are asked for.
     graded: Option<(GraderFit, [Trace; 2])>,
-    /// What it released in trainings that were broken off.
+    /// Releases of trainings that were broken off.
     before: Vec<Trained>,
     broken: usize,
-    /// What it released while influence was learned.
+    /// Releases while influence was learned.
     taught: Vec<Counted>,
     summary: Option<Messenger>,
     /// What the server foretold, in tier 2.
@@ -132,7 +132,7 @@ struct Foretold {
     count: u64,
 }
 
-/// The two stretches that a site tells of while influence is learned, and how many steps they have.
+/// The two stretches that a site sends while influence is learned, and how many steps they have.
 pub(crate) type Lessons = [(u64, Vec<Outgoing>); 2];
 
 impl SitePart {
@@ -187,7 +187,7 @@ impl SitePart {
         self.material.fit_span
     }
 
-    /// What was released in trainings before this start.
+    /// Releases of trainings before this start.
     pub(crate) fn goes_after(&mut self, before: &[Trained]) {
         self.before.extend_from_slice(before);
     }
@@ -233,7 +233,7 @@ impl SitePart {
         }
     }
 
-    /// What it tells of its states so that the server learns who influences whom, as it leaves; none
+    /// What it sends about its states so that the server learns who influences whom; none
     /// where nothing can be learned. It is released at every call.
     pub(crate) fn teach(&mut self, session: &Session) -> Result<Option<Lessons>, PrepareError> {
         let graded = if let Some(graded) = self.graded.take() {
@@ -331,12 +331,13 @@ impl SitePart {
         let too_short = || PrepareError::TooShort { client: client.name.clone() };
         let (grader, traces) = self.graded.take().ok_or_else(too_short)?;
         let calibration = calibrate(client, &self.models, &phi)?;
-        let informed = self.foretold.take().and_then(|Foretold { explainer, stretches, .. }| {
-            let [fit, calibration] = [0, 1].map(|i: usize| (&traces[i], &stretches[i]));
-            let states = self.summary.as_ref()?.states();
-            let fit = InformedFit::new(states, fit, calibration);
-            Some((explainer?, fit.keeping(|t| client.is_measured(t))))
-        });
+        let informed =
+            self.foretold.take().and_then(|Foretold { explainer, stretches, .. }| {
+                let [fit, calibration] = [0, 1].map(|i: usize| (&traces[i], &stretches[i]));
+                let states = self.summary.as_ref()?.states();
+                let fit = InformedFit::new(states, fit, calibration);
+                Some((explainer?, fit.keeping(|t| client.is_measured(t))))
+            });
         let fit = SiteFit {
             inputs: client.inputs.clone(),
             habits: fit::habits(client),
