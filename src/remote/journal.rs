@@ -63,6 +63,8 @@ impl RunId {
 pub(super) struct Members {
     /// Clients that the run was begun with, here or not; none where there is no such run.
     pub(super) clients: usize,
+    /// The training whose models the run is with.
+    pub(super) models: Option<u64>,
     pub(super) gone: Vec<usize>,
     pub(super) absent: Vec<usize>,
     /// Who has enrolled with models of its own.
@@ -89,6 +91,7 @@ impl Journal {
         let models: Vec<(usize, Option<u64>)> = models.collect::<Result<_, StoreError>>()?;
         Ok(Members {
             clients: known.agreements.len(),
+            models: known.models,
             gone: places("SELECT client FROM gone ORDER BY client")?,
             absent: places("SELECT client FROM absent ORDER BY client")?,
             own: models.into_iter().filter_map(|(client, id)| Some((client, id?))).collect(),
@@ -299,7 +302,13 @@ mod tests {
         journal.note_own(1, 77).expect("kept");
         drop((journal, operator));
         let unknown = RunId { models: None, ..id.clone() };
-        let members = Members { clients: 2, gone: vec![1], absent: vec![1], own: vec![(1, 77)] };
+        let members = Members {
+            clients: 2,
+            models: Some(5),
+            gone: vec![1],
+            absent: vec![1],
+            own: vec![(1, 77)],
+        };
         assert_eq!(Journal::members(&path, &unknown).expect("readable"), members);
         // A client was added to the session, behind the others: the run goes on.
         let mut wider = id.clone();

@@ -91,8 +91,8 @@ impl Served {
         desk.left = names.iter().map(|name| without.contains(name)).collect();
         let mut id = run_id(session, *mode, names)?;
         let members = if *anew { Members::default() } else { Journal::members(journal, &id)? };
-        for client in members.gone {
-            (desk.left[client], desk.gone[client]) = (true, true);
+        for client in &members.gone {
+            (desk.left[*client], desk.gone[*client]) = (true, true);
         }
         members.own.iter().for_each(|(client, models)| desk.joining.set_own(*client, *models));
         // Who stands in a journal as a member stays one. Who was added to the session since then joins.
@@ -108,7 +108,7 @@ impl Served {
         let away: Vec<String> = absent.iter().map(|client| names[*client].clone()).collect();
         let of_others = (!away.is_empty()).then(|| ServerModels::kept(session, &away)).flatten();
         let models = models.iter().cloned().chain(of_others).collect();
-        let mut models = training::agree(&mut desk, session, names, models)?;
+        let mut models = training::agree(&mut desk, session, names, (models, members.models))?;
         let graph = models.prepared.influences.graph.among(names);
         models.prepared.influences.graph = graph.with_declared(&session.edges);
         let layout = layout(session, names, &models)?;

@@ -57,12 +57,13 @@ impl<E: Into<PrepareError>> From<E> for Ended {
     }
 }
 
-/// The models that the run is with: those that everybody has, or else new ones.
+/// The models that the run is with: those of a run that `goes_on`, those that everybody has, or else new
+/// ones. A site that lacks the models of a run that goes on is asked about it later.
 pub(super) fn agree(
     desk: &mut Desk,
     session: &Session,
     names: &[String],
-    held: Vec<ServerModels>,
+    (held, goes_on): (Vec<ServerModels>, Option<u64>),
 ) -> Result<ServerModels, RemoteError> {
     let lost = |desk: &mut Desk| desk.failed.take().unwrap_or(RemoteError::Interrupted);
     let words = to_all(desk, |_| Down::Models);
@@ -74,6 +75,10 @@ pub(super) fn agree(
     let holds: Vec<Option<Holds>> = holds.map_err(|_| lost(desk))?;
     // A site that enrolled with a model of its own keeps it, or is asked about it while the run goes on.
     let known = |models: &ServerModels| {
+        let somebody_has = || holds.iter().flatten().any(|site| site.has(models.id));
+        if goes_on == Some(models.id) && somebody_has() {
+            return true;
+        }
         let has = |(client, site): (usize, &Option<Holds>)| {
             let is_own = desk.expected(client).is_some();
             site.as_ref().is_none_or(|site| is_own || site.has(models.id))
