@@ -217,6 +217,11 @@ impl Desk {
         if let Some(word) = self.asks_to_enrol(client) {
             return self.tell(client, &word);
         }
+        // The step after an announced one cannot be asked for before that one is released.
+        if self.is_gathering() {
+            self.ask_for_graded(client);
+            return;
+        }
         let hurry = self.deadline.is_some() || self.accounts[client].is_behind();
         let orders = self.before[client].clone();
         let first = self.grid.as_ref().and_then(|grid| grid.first);

@@ -57,6 +57,11 @@ impl Desk {
         }
     }
 
+    /// Whether releases of an announced step are still to come.
+    pub(super) fn is_gathering(&self) -> bool {
+        self.announced.as_ref().is_some_and(|announced| announced.step.is_some())
+    }
+
     /// Something is predicted of the step that was announced.
     pub(in crate::remote) fn predict(&mut self, client: usize, order: Vec<u8>) {
         if let Some(announced) = &mut self.announced

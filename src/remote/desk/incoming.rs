@@ -110,7 +110,6 @@ impl Desk {
         if self.came[client].is_none() {
             self.ask(client);
         }
-        self.ask_for_graded(client);
     }
 
     /// The messages of one envelope; none if any of them is no message of that client and that step.
