@@ -204,8 +204,11 @@ fn draw(buffer: &mut Buffer, title: &str, board: &Board, lines: &Lines) {
     }
     put(buffer, "", Style::new());
     let shown = 3 + accounts.len().min(room) + usize::from(accounts.len() > room);
-    for line in lines.last(height.saturating_sub(shown + 1)) {
-        put(buffer, &line, Style::new());
+    let room = height.saturating_sub(shown + 1);
+    let wrapped: Vec<String> =
+        lines.last(room).iter().flat_map(|line| wrapped(line, width)).collect();
+    for line in &wrapped[wrapped.len().saturating_sub(room)..] {
+        put(buffer, line, Style::new());
     }
     if height > 3 {
         let last = area.y + area.height - 1;
@@ -221,6 +224,25 @@ fn draw(buffer: &mut Buffer, title: &str, board: &Board, lines: &Lines) {
                 buffer.set_stringn(area.x, last, &foot, width, Style::new().add_modifier(dim));
             }
         }
+    }
+}
+
+/// A line of text in as many rows as it needs, broken between words where that is possible.
+fn wrapped(line: &str, width: usize) -> Vec<String> {
+    const INDENT: &str = "  ";
+    let mut rows = Vec::new();
+    let mut rest = line;
+    loop {
+        let indent = if rows.is_empty() { "" } else { INDENT };
+        let room = width.saturating_sub(indent.len()).max(1);
+        let Some((end, next)) = rest.char_indices().nth(room) else {
+            rows.push(format!("{indent}{rest}"));
+            return rows;
+        };
+        let between_words = rest[..end].rfind(' ').filter(|at| !rest[..*at].trim().is_empty());
+        let cut = if next == ' ' { end } else { between_words.unwrap_or(end) };
+        rows.push(format!("{indent}{}", rest[..cut].trim_end()));
+        rest = rest[cut..].trim_start();
     }
 }
 
@@ -248,12 +270,17 @@ fn site(account: &Account) -> [String; 12] {
         clock.unwrap_or_else(nothing),
         bytes(counts.bytes_up),
         bytes(counts.bytes_down),
-        spent.map_or_else(nothing, |epsilon| format!("{epsilon:.3}")),
+        spent.map_or_else(nothing, epsilon_cell),
         counts.late.to_string(),
         counts.missing.to_string(),
         counts.duplicates.to_string(),
         counts.refused().to_string(),
     ]
+}
+
+/// ε in six characters, as long as it is below a million.
+fn epsilon_cell(epsilon: f64) -> String {
+    if epsilon < 100.0 { format!("{epsilon:.3}") } else { format!("{epsilon:.0}") }
 }
 
 /// The width of each column: nothing is cut within a cell.
@@ -332,6 +359,22 @@ mod tests {
         assert!(row(5).starts_with("P3 waits with the model 00000000000000ab.  a accepts"));
         accept(&mut board);
         assert_eq!(board.accepts, Some(0));
+    }
+
+    #[test]
+    fn a_long_line_is_shown_whole_in_as_many_rows_as_it_needs() {
+        assert_eq!(wrapped("opened #1", 20), ["opened #1"]);
+        assert_eq!(wrapped("", 20), [""]);
+        assert_eq!(wrapped("C has joined the run", 12), ["C has joined", "  the run"]);
+        assert_eq!(wrapped("abcdefghijklm", 8), ["abcdefgh", "  ijklm"]);
+        let line =
+            "10:38  C asks to join with another model, 00000000000000ab: nobody is calibrated";
+        for width in 5..40 {
+            let rows = wrapped(line, width);
+            assert!(rows.iter().all(|row| row.chars().count() <= width), "{width}: {rows:?}");
+            let letters = |text: &str| text.replace(' ', "");
+            assert_eq!(letters(&rows.concat()), letters(line));
+        }
     }
 
     #[test]
