@@ -22,7 +22,7 @@
 //! It must not know how anything is shown.
 
 pub(crate) mod branch;
-mod carried;
+pub(crate) mod carried;
 pub(crate) mod compare;
 pub(crate) mod cost;
 pub(crate) mod decimation;

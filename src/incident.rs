@@ -13,6 +13,14 @@
 //! again. An effect is suppressed by design until it is no longer explained: then it is a second fault
 //! behind the first. Nothing is ever deleted.
 //!
+//! There is one incident, [`group::Incident`]. Other modules see views of it or what it is made of:
+//!
+//! | type | what it is |
+//! |---|---|
+//! | [`Disturbance`](crate::server::disturbance::Disturbance) | what the server follows, in steps; the annunciator makes an incident of it |
+//! | [`fact::Incident`](crate::fact::Incident) | the line of JSON about an incident: names instead of numbers, the state at one time |
+//! | [`score::Alarm`](crate::score::Alarm) | what is judged, gathered from facts, also from those of other programs |
+//!
 //! Everything depends on data time alone: the same steps and the same orders give the same facts.
 //! Nothing here knows a screen, a thread, a file or which method found the verdicts.
 //!

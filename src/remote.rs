@@ -37,6 +37,7 @@
 //! | [`journal`] | what the server has heard, in SQLite |
 //! | [`server`] | the server at work |
 //! | [`load`] | many simulated sites, to measure |
+//! | [`stored`] | outbox and journal of any bytes, to test |
 //!
 //! It must not know how facts are printed.
 
@@ -52,6 +53,7 @@ pub(crate) mod outbox;
 pub(crate) mod server;
 pub(crate) mod site;
 mod store;
+pub(crate) mod stored;
 mod trainee;
 mod training;
 

@@ -31,13 +31,15 @@
 //! | [`inference`] | the sequential decision over symbols |
 //! | [`lookup`] | Table 1, its extension to M clients, the vote |
 //! | `evidence`, `flags` | either method as one step of the server |
-//! | [`decision`] | what the server says about a step |
+//! | [`disturbance`], [`decision`] | a disturbance as the server follows it; the decision about a step |
 //! | [`lifetime`] | how long an incident is followed |
 //! | [`health`] | how far a client's symbols are believed |
 //! | [`reach`], [`influence`] | who can affect whom: declared, and learned from nominal states |
 //! | [`predictions`] | tier 2: what one client's state explains of another |
 //! | [`rounds`], [`batch`], [`Together`] | training: f_s, gradients, how states move together |
 //! | `tape` | what was heard, step by step, to decide it again |
+
+#![cfg_attr(not(test), deny(clippy::wildcard_enum_match_arm))]
 
 pub(crate) mod batch;
 pub(crate) mod decision;

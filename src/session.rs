@@ -266,8 +266,10 @@ impl Session {
             let line = 1 + sound.matches('\n').count();
             SessionError::not_text(path_or_name, line)
         })?;
+        // Some editors put a byte-order mark in front.
+        let text = text.strip_prefix('\u{feff}').unwrap_or(&text);
         let folder = path.parent().map(Path::to_path_buf).unwrap_or_default();
-        Self::parse(path_or_name, &folder, &text)
+        Self::parse(path_or_name, &folder, text)
     }
 
     /// Understands and checks the text of a session. `place` is shown in front of every complaint.
@@ -286,6 +288,17 @@ impl Session {
             Ok(session)
         } else {
             Err(SessionError::from_problems(place, text, problems))
+        }
+    }
+
+    /// A session that another process of this program has written down, with every key in it.
+    pub(crate) fn of_program(text: &str) -> Result<Self, String> {
+        let session: Session = ron::from_str(text).map_err(|why| why.to_string())?;
+        let problems = validate::problems(&session);
+        if problems.is_empty() {
+            Ok(session)
+        } else {
+            Err(SessionError::from_problems("session", text, problems).to_string())
         }
     }
 

@@ -154,6 +154,7 @@ fn session_with(name: &str, settings: &[String]) -> Result<Session> {
 /// A recording as it would be with these settings.
 fn recorded(file: &Path, settings: &[String]) -> Result<Recorded> {
     let recording = Recording::open(file)?;
+    recording.needs_server()?;
     let names: Vec<String> = recording.value(AboutTable::Both, "clients")?;
     let turns = settings.iter().map(|setting| turn(setting, &names)).collect::<Result<Vec<_>>>()?;
     branch::with_settings(file, &turns).map_err(|error| eyre!(error))
@@ -170,6 +171,7 @@ fn day(name: &str, settings: &[String]) -> Result<Day> {
     if record::is_recording(file) {
         if settings.is_empty() {
             let recording = Recording::open(file)?;
+            recording.needs_server()?;
             for stored in recording.facts()? {
                 let fact = Fact::from_line(&stored.line)
                     .map_err(|why| recording.damaged(format!("a fact: {why}")))?;
@@ -377,8 +379,9 @@ mod tests {
         assert_eq!(turn("mode = paper", &[]).expect("a mode").knob, Knob::Mode);
         assert!(turn("arl0", &[]).expect_err("no value").to_string().contains("KEY=VALUE"));
         assert!(turn("speed=3", &[]).expect_err("no knob").to_string().contains("there are"));
-        let mut session = Session::open("plant-attack-day").expect("shipped");
-        apply(&mut session, turn("arl0=4h", &[]).expect("a span")).expect("settable");
+        let with = |setting: &str| session_with("plant-attack-day", &[setting.to_owned()]);
+        assert!(with("budget=3").expect_err("not before a run").to_string().contains("edit"));
+        let session = with("arl0=4h").expect("settable");
         assert!((session.thresholds.arl0.seconds - 14_400.0).abs() < 1e-9);
     }
 }

@@ -2,6 +2,7 @@
 
 mod bar;
 mod consoles;
+mod of_site;
 mod recorded;
 mod reread;
 mod service;
@@ -110,8 +111,11 @@ pub(super) fn run(out: &mut (impl Write + Send), args: &RunArgs) -> Result<()> {
     if args.recompute {
         bail!("--recompute needs a recording; {} is a session", args.session.session);
     }
-    let interrupt = interrupt::watch("the summary lists what was done");
     let session = args.session.open()?;
+    // A run that is over by itself is ended by a hang-up, as any command is.
+    let rereads = session.live().is_some() || args.listen.is_some();
+    let watch = if rereads { interrupt::watch_without_hang_up } else { interrupt::watch };
+    let interrupt = watch("the summary lists what was done");
     let options = Options {
         mode: args.mode.map(Mode::from),
         until: args.until,
@@ -129,8 +133,7 @@ pub(super) fn run(out: &mut (impl Write + Send), args: &RunArgs) -> Result<()> {
     let joining = args.listen.as_deref().map(Joining::bind).transpose()?;
     let mut engine = engine::spawn(&session, options)?;
     let consoles = Consoles::serve(joining, &session, &engine)?;
-    // A run that is over by itself is ended by a hang-up, as any command is.
-    if session.live().is_some() || args.listen.is_some() {
+    if rereads {
         let tell = |said: &str| {
             // If stderr is closed, the message is lost.
             let _ = writeln!(std::io::stderr(), "headwater: {said}");

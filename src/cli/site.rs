@@ -38,6 +38,9 @@ pub(super) struct SiteArgs {
     /// Tell the server that this site leaves the run for good; stop the site first
     #[arg(long)]
     leave: bool,
+    /// Store what this site measured, what it released and its ledger in this file while it happens
+    #[arg(long, value_name = "FILE", conflicts_with = "leave")]
+    record: Option<PathBuf>,
     /// One JSON object a line instead of words
     #[arg(long)]
     json: bool,
@@ -101,6 +104,7 @@ pub(super) fn run(out: &mut (impl Write + Send), args: &SiteArgs) -> Result<()> 
         mode,
         broker: &broker,
         outbox: &outbox,
+        record: (args.record.as_deref(), &names),
         interrupt: Arc::clone(&interrupt),
     };
     if args.leave {
@@ -136,5 +140,8 @@ pub(super) fn run(out: &mut (impl Write + Send), args: &SiteArgs) -> Result<()> 
         "{}: {} steps, {} of them found in the outbox, {} sent again",
         args.client, ended.steps, ended.found, ended.sent_again
     ));
-    Ok(())
+    match ended.not_recorded {
+        Some(why) => bail!("the site was not recorded to its end: {why}"),
+        None => Ok(()),
+    }
 }

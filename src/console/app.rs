@@ -13,9 +13,6 @@
 //! | `act`, `offers` | what every action does, and where it does anything |
 //! | `point`, `copied` | the mouse, the clipboard |
 
-// A new action, screen, question or knob must be decided on wherever it matters.
-#![deny(clippy::wildcard_enum_match_arm)]
-
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;

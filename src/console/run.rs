@@ -286,10 +286,9 @@ impl Console {
             match effect {
                 None => {}
                 Some(Effect::Quit) => {
-                    return match std::mem::replace(&mut self.model.stage, Stage::Ended) {
-                        Stage::Failed(error) => Err(ConsoleError::Stream(error)),
-                        _ => Ok(Left::For(Ending::Quit)),
-                    };
+                    let stage = std::mem::replace(&mut self.model.stage, Stage::Ended);
+                    let Stage::Failed(error) = stage else { return Ok(Left::For(Ending::Quit)) };
+                    return Err(ConsoleError::Stream(error));
                 }
                 Some(Effect::Suspend) => {
                     input.stop();

@@ -167,12 +167,10 @@ impl Watched {
             }
         }
         for entry in &news.events {
-            match entry.what {
-                What::WasShelved { incident } => _ = self.from_shelf.insert(incident),
-                What::Did(OperatorAction::Shelve { incident, .. }) => {
-                    _ = self.from_shelf.remove(&incident)
-                }
-                _ => {}
+            if let What::WasShelved { incident } = entry.what {
+                self.from_shelf.insert(incident);
+            } else if let What::Did(OperatorAction::Shelve { incident, .. }) = entry.what {
+                self.from_shelf.remove(&incident);
             }
         }
         self.known.take(news);
@@ -301,11 +299,9 @@ impl Watched {
 
     /// A line of the log in words. An undo names what it undoes.
     pub(crate) fn words(&self, entry: &Event, names: &[String]) -> String {
-        let undoes = |entry: &Event| match entry.what {
-            What::Did(OperatorAction::Undo { entry }) => {
-                self.log.iter().find(|e| e.number == entry)
-            }
-            _ => None,
+        let undoes = |entry: &Event| {
+            let What::Did(OperatorAction::Undo { entry }) = entry.what else { return None };
+            self.log.iter().find(|e| e.number == entry)
         };
         let (what, entry) = match undoes(entry).map(|undone| (undone, undoes(undone))) {
             None => ("", entry),

@@ -1,5 +1,6 @@
 //! The recording of a run: what is handed to the recorder, and when.
 
+mod of_site;
 mod served;
 
 use std::iter::repeat;
@@ -28,6 +29,7 @@ use crate::stream::live::kept;
 use crate::stream::{self, Frame, Layout};
 use crate::wire::{CarrierLog, Logged, Wire};
 
+pub(crate) use self::of_site::SiteRecording;
 pub(crate) use self::served::ServerRecording;
 
 /// The privacy cost of clients is stored so often, in time of the data.
@@ -301,7 +303,8 @@ fn describe(
     prepared: &Prepared,
 ) -> Result<(), Undescribed> {
     let run = watch.run();
-    describe_session(recorder, session, (mode, both), run.layout())?;
+    describe_session(recorder, session, (mode, both), &names(run.layout()))?;
+    describe_time(recorder, run.layout());
     describe_server(recorder, prepared)?;
     describe_steps(recorder, Site, run, prepared);
     if let Some(carried) = watch.carried() {
@@ -320,7 +323,7 @@ fn describe_session(
     recorder: &mut Recorder,
     session: &Session,
     (mode, both): (Mode, bool),
-    layout: &Layout,
+    names: &[String],
 ) -> Result<(), Undescribed> {
     let text = ron::ser::to_string_pretty(session, ron::ser::PrettyConfig::new())?;
     let text = without_credentials(&text);
@@ -335,9 +338,7 @@ fn describe_session(
     recorder.about(Both, "begun", Timestamp::now().to_string());
     recorder.about(Both, "mode", json(&mode));
     recorder.about(Both, "both_methods", json(&both));
-    recorder.about(Both, "period_s", json(&layout.period_s));
-    let names: Vec<&str> = layout.clients.iter().map(|c| c.name.as_str()).collect();
-    recorder.about(Both, "clients", json(&names));
+    recorder.about(Both, "clients", json(names));
     if let Some(history) = session.live().and_then(|_| kept::complete(session)) {
         recorder.about(Both, "calibration_version", history.version.to_string());
         recorder.about(Both, "calibration_sha256", history.digest);
@@ -346,6 +347,15 @@ fn describe_session(
         recorder.about(Both, "models_fingerprint", fingerprint.to_string());
     }
     Ok(())
+}
+
+/// How far apart steps are.
+fn describe_time(recorder: &mut Recorder, layout: &Layout) {
+    recorder.about(Both, "period_s", json(&layout.period_s));
+}
+
+fn names(layout: &Layout) -> Vec<String> {
+    layout.clients.iter().map(|client| client.name.clone()).collect()
 }
 
 /// The server's knowledge beside messages.

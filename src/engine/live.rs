@@ -17,7 +17,7 @@ use crate::session::{Clock, LiveHistory, LiveSource, Mark, Session};
 use crate::stream::live::LiveStream;
 use crate::stream::live::kept::{self, Gathering};
 use crate::stream::live::status::{Standing, Status};
-use crate::stream::{self, Continuity, Frame, Next, Part, Stream as _};
+use crate::stream::{self, Continuity, Frame, Next, Note, NoteKind, Part, Stream as _};
 
 /// How long a source that has nothing yet is left alone.
 const NAP: Duration = Duration::from_millis(20);
@@ -96,15 +96,18 @@ pub(crate) fn connect(
         LiveHistory::Learned => kept::layout(session),
         LiveHistory::Table(_) => Some(stream::open(session, Part::Fit)?.layout().clone()),
     };
-    let mut source = LiveStream::open(session, layout)?;
-    let is_there = match live.history {
+    let is_there = || match live.history {
         LiveHistory::First => false,
         LiveHistory::Learned => kept::complete(session).is_some(),
         LiveHistory::Table(_) => true,
     };
-    if is_there {
-        return Ok(source);
+    if is_there() {
+        return Ok(LiveStream::open(session, layout)?);
     }
+    // Before the first row is waited for: whoever comes second is told at once.
+    let lock = kept::lock(session)?;
+    let mut source = LiveStream::open(session, layout)?;
+    source.keep_lock(lock);
     source.status().begin(Instant::now());
     let mut learning = Learning { tell, from, told: None };
     while !source.meet()? {
@@ -136,6 +139,7 @@ fn gather(
                 if gathering.first().is_none()
                     && !learning.from.is_reached(before.replace(frame.time), frame.time) => {}
             Next::Frame => {
+                note(source, &mut frame, &mut gathering);
                 let first = gathering.first().unwrap_or(frame.time);
                 done_s = frame.time.duration_since(first).as_secs_f64();
                 if until.is_reached(clock, first, gathering.rows(), frame.time) {
@@ -171,6 +175,17 @@ fn gather(
             return Err(stopped);
         }
     }
+}
+
+/// Keeps what was left out before this row, and whether the clock moved. A clock that went forward shows as
+/// a gap in a run; nobody would see it in a history.
+fn note(source: &LiveStream, frame: &mut Frame, gathering: &mut Gathering) {
+    let is_told = frame.notes.iter().any(|note| matches!(note.what, NoteKind::ClockMoved { .. }));
+    if let Some((from, to)) = source.clock_moved().filter(|_| !is_told) {
+        let (place, line) = (source.status().get().place, gathering.rows());
+        gathering.note(Note { place, line, rows: 0, what: NoteKind::ClockMoved { from, to } });
+    }
+    frame.notes.drain(..).for_each(|left_out| gathering.note(left_out));
 }
 
 /// How the source stands while its rows are gathered.

@@ -107,11 +107,9 @@ impl Recorded {
             }
         }
         let events = recording.events()?;
-        let trouble = |stored: &StoredEvent| match &stored.event.what {
-            What::Noted { client: None, text } => {
-                Some((stored.step, text.strip_prefix(NOT_SENT)?.to_owned()))
-            }
-            _ => None,
+        let trouble = |stored: &StoredEvent| {
+            let What::Noted { client: None, text } = &stored.event.what else { return None };
+            Some((stored.step, text.strip_prefix(NOT_SENT)?.to_owned()))
         };
         let measured: Layout = recording.value_of_steps("layout")?;
         let frames = recording.frames(measured.width())?;
@@ -268,10 +266,8 @@ fn comes_from_outside(event: &Event) -> bool {
 /// The order that an entry of the log was.
 pub(super) fn order_of(event: Event) -> Option<Order> {
     let Event { who, what, why, .. } = event;
-    match what {
-        What::Did(action) => Some(Order { who: who.unwrap_or_default(), action, why }),
-        _ => None,
-    }
+    let What::Did(action) = what else { return None };
+    Some(Order { who: who.unwrap_or_default(), action, why })
 }
 
 /// The time grid of a recording, without measurements.

@@ -471,6 +471,7 @@ impl Watch {
             news.incidents.retain(|earlier| earlier.number != incident.number);
             news.incidents.push(incident);
         }
+        news.incidents.sort_by_key(|incident| incident.number);
         if self.looked_at {
             let open = self.run.annunciator().open_incidents();
             let members = open.flat_map(|incident| incident.members.iter());

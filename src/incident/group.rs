@@ -152,7 +152,7 @@ pub(crate) struct Incident {
 
 impl Incident {
     /// A new incident without members.
-    pub(super) fn new(number: u64, origin: Origin, at: (Timestamp, u64), onset: Timestamp) -> Self {
+    pub(crate) fn new(number: u64, origin: Origin, at: (Timestamp, u64), onset: Timestamp) -> Self {
         Self {
             number,
             origin,
@@ -186,6 +186,27 @@ impl Incident {
     /// Whether it is still on the list: open, or over and not yet seen.
     pub(crate) fn is_listed(&self) -> bool {
         self.is_open() || self.alarm.state != AlarmState::Normal
+    }
+
+    /// Whether every client that it names is one of so many. One that was read from a file or a socket
+    /// may name any.
+    pub(crate) fn is_of(&self, clients: usize) -> bool {
+        let named = [self.root, self.would_now_say, self.silent_source];
+        let first = self.first_out.map(|first| first.client);
+        let members = self.members.iter().map(|member| member.client);
+        let faults = self.faults.iter().map(|fault| fault.client);
+        let thought = self.corrections.iter().flat_map(|thought| [thought.from, thought.to]);
+        let again = self.continuations.iter().map(|again| again.root);
+        self.number > 0
+            && self.posterior.len() <= clients
+            && named
+                .into_iter()
+                .chain([first])
+                .chain(thought)
+                .chain(again)
+                .flatten()
+                .all(|c| c < clients)
+            && self.candidates.iter().copied().chain(members).chain(faults).all(|c| c < clients)
     }
 
     /// The client as a member, if it is one.

@@ -114,7 +114,7 @@ pub(crate) fn stamp(mark: &Mark, sealed: &[u8]) -> Result<Vec<u8>, EnvelopeError
 }
 
 /// Reads the content of an envelope as [`seal`] wrote it.
-fn unseal<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, EnvelopeError> {
+pub(super) fn unseal<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, EnvelopeError> {
     let (content, behind) = postcard::take_from_bytes(bytes)
         .map_err(|why| EnvelopeError::Malformed(why.to_string()))?;
     if behind.is_empty() {

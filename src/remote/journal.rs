@@ -5,10 +5,11 @@
 
 use std::path::Path;
 
+use rusqlite::ToSql;
 use serde::{Deserialize, Serialize};
 
 use super::envelope::{Step, pack_steps, unpack_steps};
-use super::store::{Store, StoreError, number};
+use super::store::{Store, StoreError, number, sealed};
 
 /// The steps of a run as the server heard them.
 #[derive(Debug)]
@@ -20,7 +21,7 @@ pub(super) struct Journal {
 pub(super) type Heard = Vec<Option<Step>>;
 
 /// The version of the tables. A journal of another version is replaced, like that of another run.
-const VERSION: i64 = 2;
+const VERSION: i64 = 3;
 /// The tables of a journal.
 const SCHEMA: &str = "CREATE TABLE IF NOT EXISTS run (id TEXT NOT NULL);
     CREATE TABLE IF NOT EXISTS heard (step INTEGER PRIMARY KEY, steps BLOB NOT NULL);
@@ -69,6 +70,14 @@ pub(super) struct Members {
     pub(super) absent: Vec<usize>,
     /// Who has enrolled with models of its own.
     pub(super) own: Vec<(usize, u64)>,
+}
+
+fn place(step: u64) -> String {
+    format!("step {step}")
+}
+
+fn place_of_answer(step: u64, client: usize) -> String {
+    format!("the answer of {client} at step {step}")
 }
 
 impl Journal {
@@ -201,21 +210,38 @@ impl Journal {
 
     pub(super) fn step(&self, step: u64) -> Result<Option<Heard>, StoreError> {
         let query = "SELECT steps FROM heard WHERE step = ?1";
-        let found: Option<Vec<u8>> = self.store.get(query, [number(step)])?;
-        // What cannot be read is asked for again.
+        let found = self.sealed(query, &place(step), &[&number(step)])?;
         Ok(found.and_then(|bytes| unpack_steps(&bytes).ok()))
     }
 
     pub(super) fn keep(&self, step: u64, heard: &Heard) -> Result<(), StoreError> {
         let Ok(bytes) = pack_steps(heard) else { return Ok(()) };
+        self.keep_bytes(step, &bytes)
+    }
+
+    pub(super) fn keep_bytes(&self, step: u64, bytes: &[u8]) -> Result<(), StoreError> {
         let statement = "INSERT OR REPLACE INTO heard (step, steps) VALUES (?1, ?2)";
-        self.store.put(statement, &[&number(step), &bytes])
+        self.store.put(statement, &[&number(step), &sealed(&place(step), bytes)])
     }
 
     /// What a client answered to a question at a step; an empty list where the answer did not come in time.
     pub(super) fn answer(&self, step: u64, client: usize) -> Result<Option<Vec<u8>>, StoreError> {
         let query = "SELECT messages FROM answer WHERE step = ?1 AND client = ?2";
-        self.store.get(query, [number(step), number(client as u64)])
+        let of: [&dyn ToSql; 2] = [&number(step), &number(client as u64)];
+        self.sealed(query, &place_of_answer(step, client), &of)
+    }
+
+    /// Bytes as they were stored. What is damaged counts as not stored: sites are asked for it again.
+    fn sealed(
+        &self,
+        query: &str,
+        place: &str,
+        of: &[&dyn ToSql],
+    ) -> Result<Option<Vec<u8>>, StoreError> {
+        match self.store.get_sealed(query, of, place) {
+            Err(StoreError::Damaged { .. }) => Ok(None),
+            found => found,
+        }
     }
 
     pub(super) fn keep_answer(
@@ -226,13 +252,15 @@ impl Journal {
     ) -> Result<(), StoreError> {
         let statement =
             "INSERT OR REPLACE INTO answer (step, client, messages) VALUES (?1, ?2, ?3)";
+        let messages = sealed(&place_of_answer(step, client), messages);
         self.store.put(statement, &[&number(step), &number(client as u64), &messages])
     }
 
     /// What a client released at a step that it had announced.
     pub(super) fn graded(&self, step: u64, client: usize) -> Result<Option<Vec<u8>>, StoreError> {
         let query = "SELECT messages FROM graded WHERE step = ?1 AND client = ?2";
-        self.store.get(query, [number(step), number(client as u64)])
+        let of: [&dyn ToSql; 2] = [&number(step), &number(client as u64)];
+        self.sealed(query, &place_of_answer(step, client), &of)
     }
 
     /// Keeps that of all clients of a step at once.
@@ -246,7 +274,8 @@ impl Journal {
         self.store.whole(|| {
             graded.iter().try_for_each(|(client, messages)| {
                 let place = number(*client as u64);
-                self.store.put(statement, &[&number(step), &place, messages])
+                let messages = sealed(&place_of_answer(step, *client), messages);
+                self.store.put(statement, &[&number(step), &place, &messages])
             })
         })
     }
@@ -329,5 +358,22 @@ mod tests {
         assert_eq!(other.steps().expect("readable"), 0);
         other.remove().expect("removed");
         assert!(!path.exists());
+    }
+
+    #[test]
+    fn a_damaged_step_of_a_journal_is_asked_for_again() {
+        let folder = tempfile::tempdir().expect("a folder for the test");
+        let path = folder.path().join("journal.sqlite");
+        let journal = Journal::open(&path, "one", 5, false).expect("a new journal");
+        let step = Step::new(1, Timestamp::UNIX_EPOCH, Continuity::Next, vec![vec![1, 2]]);
+        journal.keep(1, &vec![Some(step.clone())]).expect("kept");
+        journal.keep_answer(1, 0, b"answer").expect("kept");
+        let damage = "UPDATE heard SET steps = substr(steps, 1, 4) || x'ff' || substr(steps, 6);
+                      UPDATE answer SET messages = x'00';";
+        journal.store.batch(damage).expect("damaged");
+        assert_eq!(journal.step(1).expect("readable"), None);
+        assert_eq!(journal.answer(1, 0).expect("readable"), None);
+        journal.keep(1, &vec![Some(step.clone())]).expect("heard again");
+        assert_eq!(journal.step(1).expect("readable"), Some(vec![Some(step)]));
     }
 }

@@ -22,6 +22,7 @@ use super::link::{Broker, Incoming, Link};
 use super::outbox::Outbox;
 use super::trainee::{Reply, Trainee};
 use super::{ASK_AGAIN, GLANCE, RemoteError};
+use crate::engine::kept_run::SiteRecording;
 use crate::engine::live::{GatherFrom, STOPPED, connect};
 use crate::engine::prepare::apart::{SiteModels, own};
 use crate::privacy::{Ledger, Provenance, Trained};
@@ -52,6 +53,8 @@ pub(crate) struct Options<'a> {
     pub(crate) broker: &'a Broker,
     pub(crate) outbox: &'a Path,
     pub(crate) interrupt: Arc<AtomicBool>,
+    /// Where the site is recorded, and the names of all clients.
+    pub(crate) record: (Option<&'a Path>, &'a [String]),
     /// Where a screen of this site reads how it stands.
     pub(crate) board: SharedBoard,
 }
@@ -70,6 +73,8 @@ pub(crate) struct Ended {
     pub(crate) past: Option<SpentSoFar>,
     /// What came from a live source and what was left out, in words.
     pub(crate) source: Option<String>,
+    /// Why the site was not recorded to its end, where it was to be.
+    pub(crate) not_recorded: Option<String>,
 }
 
 /// Takes part until the data ends, the server stops, or it is interrupted. `say` gets words about the
@@ -82,6 +87,8 @@ pub(crate) fn run(
     super::check(session, *mode)?;
     let agreement = super::agreement(session, *mode, (place.0, client))?;
     let outbox = Outbox::open(options.outbox, &agreement)?;
+    let (file, names) = options.record;
+    let recording = SiteRecording::open(session, *mode, (place.0, names), file);
     let source = source(options, say)?;
     let mut sender = Sender::open(options, &agreement, outbox.start())?;
     let down = sender.down.clone();
@@ -96,6 +103,8 @@ pub(crate) fn run(
         used: None,
         outbox: Some(outbox),
         source,
+        recording: Some(recording),
+        not_recorded: None,
     };
     let (mut heard, mut told) = (Instant::now(), Instant::now());
     let (mut sent, mut sent_again) = (None, 0);
@@ -109,6 +118,7 @@ pub(crate) fn run(
             told = Instant::now();
         }
         let wait = site.poll(options, &mut sender)?;
+        site.keep_recording(say);
         let payload = match sender.link.next(wait)? {
             Some(Incoming::Connected) => {
                 say("connected to the broker");
@@ -189,12 +199,17 @@ pub(crate) fn run(
     sender.link.leave();
     ended?;
     let source = site.source.as_ref().map(Source::words);
+    if let Some(worker) = &mut site.worker {
+        worker.close();
+    }
+    site.keep_recording(say);
+    let not_recorded = site.not_recorded;
     let Some(worker) = site.worker else {
-        let last = Timestamp::now();
-        let past = None;
-        return Ok(Ended { ledger: None, steps: 0, sent_again, found: 0, last, past, source });
+        let (ledger, past, last) = (None, None, Timestamp::now());
+        let (steps, found) = (0, 0);
+        return Ok(Ended { ledger, steps, sent_again, found, last, past, source, not_recorded });
     };
-    Ok(Ended { source, ..worker.end(sent_again)? })
+    Ok(Ended { source, not_recorded, ..worker.end(sent_again)? })
 }
 
 /// Tells the server that this site leaves for good, and waits until it has understood. The outbox stays: a
@@ -290,6 +305,10 @@ struct Partner<'a> {
     outbox: Option<Outbox>,
     /// Its live source.
     source: Option<Source>,
+    /// Until it works.
+    recording: Option<SiteRecording>,
+    /// Why its recording ended before its time.
+    not_recorded: Option<String>,
 }
 
 impl Partner<'_> {
@@ -310,6 +329,19 @@ impl Partner<'_> {
             board::post(&options.board, worker, source.map(Source::words));
         }
         Ok(LOOK)
+    }
+
+    /// Hands over what was recorded, and tells what there is to tell about it.
+    fn keep_recording(&mut self, say: &mut (dyn FnMut(&str) + Send)) {
+        let of_worker = self.worker.as_mut().map(|worker| &mut worker.recording);
+        let Some(recording) = of_worker.or(self.recording.as_mut()) else { return };
+        recording.flush();
+        let (words, failure) = recording.take_words();
+        words.iter().for_each(|word| say(word));
+        if let Some(why) = failure {
+            say(&format!("the site goes on without a recording: {why}"));
+            self.not_recorded = Some(why);
+        }
     }
 
     fn hello(&self, waits: bool) -> Up {
@@ -337,6 +369,7 @@ impl Partner<'_> {
         outbox.keep_models(id, &models.trained)?;
         let steps = self.steps(models, options)?;
         let mut worker = Worker::new(options, models, outbox, steps)?;
+        worker.record(self.recording.take().unwrap_or_default(), options, models);
         worker.catch_up()?;
         (self.worker, self.used) = (Some(worker), Some(id));
         Ok(())
@@ -376,6 +409,7 @@ impl Partner<'_> {
         }
         if let Some(worker) = self.worker.take() {
             (self.used, self.outbox) = (None, Some(worker.outbox));
+            self.recording = Some(worker.recording);
         }
         let reply = self.trainee.hear(word, say)?;
         if let (Some(reserved), Some(outbox)) = (self.trainee.take_reserved(), &self.outbox) {

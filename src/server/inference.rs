@@ -216,12 +216,10 @@ impl Inference {
                 Report::Symbol(_) | Report::Informed(..) | Report::Invalid => client.raised,
                 Report::Quiet | Report::Missing => false,
             };
-            let judged = match report {
-                Report::Symbol(_) | Report::Raised(_) | Report::Informed(..) if client.raised => {
-                    Report::Missing
-                }
-                other => other,
-            };
+            // What a raised watch sends was chosen by its data, and does not show how it stands.
+            let is_level =
+                matches!(report, Report::Symbol(_) | Report::Raised(_) | Report::Informed(..));
+            let judged = if client.raised && is_level { Report::Missing } else { report };
             let standing = client.watch.step(judged, &client.tables.nominal, elevated);
             let is_silent = matches!(report, Report::Missing | Report::Invalid);
             client.silent = if is_silent { client.silent + 1 } else { 0 };

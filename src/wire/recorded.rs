@@ -34,6 +34,16 @@ impl CarrierLog {
         });
     }
 
+    /// A site of its own sent this encoded message to the server.
+    pub(crate) fn sent(&self, message: &[u8]) {
+        self.with(|log| append(log, UP, message));
+    }
+
+    /// A site of its own carried out this encoded order of the server.
+    pub(crate) fn obeyed(&self, order: &[u8]) {
+        self.with(|log| append(log, DOWN, order));
+    }
+
     fn with<R>(&self, act: impl FnOnce(&mut Vec<u8>) -> R) -> R {
         act(&mut self.0.lock().unwrap_or_else(PoisonError::into_inner))
     }

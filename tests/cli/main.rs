@@ -46,6 +46,8 @@ mod remote_live;
 #[cfg(unix)]
 mod rogue;
 mod run;
+#[cfg(unix)]
+mod site_recording;
 mod started;
 #[cfg(unix)]
 mod states;

@@ -10,6 +10,7 @@ use std::time::Duration;
 use tempfile::TempDir;
 
 use crate::run::timeless;
+use crate::started::Started;
 
 /// Two hours of normal operation and a day of 96 minutes, in blocks of ten seconds: no model is
 /// delivered for these, so all of them are made here.
@@ -57,7 +58,7 @@ fn facts_are_the_same_bytes_fresh_or_kept_at_any_speed_and_through_a_pause() {
     assert!(fresh.iter().any(|line| line.contains("\"opened\"")), "{fresh:?}");
     assert_eq!(fresh, run(folder.path(), "max"), "kept models");
     assert_eq!(fresh, run(folder.path(), "4000"), "a quick replay");
-    let slow = command(folder.path(), "3000").spawn().expect("the program runs");
+    let slow = Started::by(&mut command(folder.path(), "3000"));
     let id = slow.id().to_string();
     for signal in ["-STOP", "-CONT"] {
         sleep(Duration::from_millis(500));

@@ -103,7 +103,7 @@ impl Question {
             Self::Mark | Self::ToMark => Vec::new(),
             Self::Open(_) => yes("open"),
             Self::Quit { goes_on: true, .. } => yes("quit; the next start goes on with them"),
-            Self::Quit { goes_on: false, .. } => yes("quit; they are not kept"),
+            Self::Quit { goes_on: false, .. } => yes("quit; the next start begins anew"),
         }
     }
 }

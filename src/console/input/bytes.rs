@@ -147,7 +147,9 @@ fn meaning(bytes: &[u8]) -> Meaning {
             Meaning::Event(Event::Key(KeyEvent { code, modifiers, .. })) => {
                 Meaning::Event(held(code, modifiers | KeyModifiers::ALT))
             }
-            other => other,
+            other @ (Meaning::Begun | Meaning::Event(_) | Meaning::Paste | Meaning::Unknown) => {
+                other
+            }
         },
         [byte] if byte.is_ascii() => Meaning::Event(ascii(*byte)),
         bytes => match std::str::from_utf8(bytes) {

@@ -1,4 +1,8 @@
 //! Writing into a part of the screen without ever leaving it.
+//!
+//! ratatui's `Layout`, `Line`, `Span` and `Block` are used as they are. Its `Paragraph` does not return the
+//! lines that it breaks, which panels need to divide their room, and its `Table` cuts cells without an
+//! ellipsis: hence [`wrapped`] and [`Canvas::cut`].
 
 use std::borrow::Cow;
 use std::mem;

@@ -5,8 +5,8 @@ use std::path::Path;
 use jiff::Timestamp;
 
 use super::{
-    Both, KeptRun, RecordTo, Server, describe_server, describe_session, describe_steps, json,
-    note_of, seen,
+    Both, KeptRun, RecordTo, Server, describe_server, describe_session, describe_steps,
+    describe_time, json, names, note_of, seen,
 };
 use crate::base::digest;
 use crate::engine::prepare::Prepared;
@@ -47,11 +47,12 @@ impl ServerRecording {
         prepared: &Prepared,
     ) {
         let Some(recorder) = &mut self.kept.recorder else { return };
-        let described = describe_session(recorder, session, (mode, false), run.layout())
+        let described = describe_session(recorder, session, (mode, false), &names(run.layout()))
             .and_then(|()| describe_server(recorder, prepared));
         if let Err(why) = described {
             return self.kept.fail(&why);
         }
+        describe_time(recorder, run.layout());
         // Nothing of a site is known here but what its steps look like.
         describe_steps(recorder, Server, run, prepared);
         recorder.about(Server, "layout", json(run.layout()));

@@ -40,6 +40,7 @@ impl Worker {
     fn grade(&mut self, step: u64, order: Option<&[u8]>) -> Result<Vec<u8>, RemoteError> {
         let orders: Vec<Vec<u8>> = order.map(<[u8]>::to_vec).into_iter().collect();
         let messages = self.look(step, &orders)?;
+        self.recording.sent(&messages);
         let envelope = seal(&Up::Graded { step, messages })?;
         self.outbox.keep_graded(step, (&pack(&orders)?, &envelope), self.spent())?;
         Ok(envelope)

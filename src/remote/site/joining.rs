@@ -53,7 +53,10 @@ impl Partner<'_> {
         let Some(models) = self.held.iter().find(|models| models.id == id) else { return Ok(None) };
         // A site that was started again on the way has its enrolment already.
         let steps = self.steps(models, options)?;
-        let outbox = self.worker.take().map(|worker| worker.outbox).or_else(|| self.outbox.take());
+        let (outbox, recording) = match self.worker.take() {
+            Some(worker) => (Some(worker.outbox), Some(worker.recording)),
+            None => (self.outbox.take(), self.recording.take()),
+        };
         let Some(outbox) = outbox else { return Err(RemoteError::OtherModels) };
         let goes_on =
             outbox.models()? == Some(id) && outbox.joined()? == from && outbox.last()?.is_some();
@@ -62,6 +65,7 @@ impl Partner<'_> {
             outbox.keep_models(id, &models.trained)?;
         }
         let mut worker = Worker::new(options, models, outbox, steps)?;
+        worker.record(recording.unwrap_or_default(), options, models);
         if goes_on {
             worker.catch_up()?;
         } else {
@@ -80,7 +84,9 @@ impl Partner<'_> {
 impl Worker {
     /// Enrols, and goes to the first step that it is heard at. Rows before it are not looked at.
     pub(super) fn join(&mut self) -> Result<(), RemoteError> {
-        let enrolment = seal(&Up::Step(self.enrol(self.time)?))?;
+        let enrolled = self.enrol(self.time)?;
+        self.recording.sent(&enrolled.messages);
+        let enrolment = seal(&Up::Step(enrolled))?;
         self.outbox.keep(0, &enrolment, self.spent())?;
         self.skip_to_joined()
     }

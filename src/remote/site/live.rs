@@ -79,7 +79,9 @@ impl Worker {
         let enrols = self.taken.is_none() && live.asked.is_some();
         if let (true, Some(frame)) = (enrols, live.waiting.front()) {
             let time = frame.time;
-            let enrolment = seal(&Up::Step(self.enrol(time)?))?;
+            let enrolled = self.enrol(time)?;
+            self.recording.sent(&enrolled.messages);
+            let enrolment = seal(&Up::Step(enrolled))?;
             self.outbox.keep(0, &enrolment, self.spent())?;
         }
         self.take_waiting()?;
@@ -98,7 +100,9 @@ impl Worker {
                     self.frame = frame;
                     self.frame.continuity = between(taken, step, self.stream.layout().period_s);
                     let stored = self.frame.store();
-                    let envelope = seal(&Up::Step(self.take_frame(step)))?;
+                    let released = self.take_frame(step);
+                    self.recording.sent(&released.messages);
+                    let envelope = seal(&Up::Step(released))?;
                     self.outbox.keep_with_row(step, &envelope, stored.bytes(), self.spent())?;
                 }
                 Some(_) => live.backwards += 1,

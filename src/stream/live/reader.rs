@@ -301,6 +301,11 @@ impl Reader {
         Some(self.row.arrived)
     }
 
+    /// The clock of the source moved before the last row.
+    pub(super) fn clock_moved(&self) -> Option<(Timestamp, Timestamp)> {
+        self.row.moved
+    }
+
     /// What had to be left out since the row before.
     fn tell_notes(&mut self, frame: &mut Frame) {
         let counts = self.counts();
