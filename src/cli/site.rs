@@ -15,10 +15,12 @@ use crate::console::{Lines, PartyView, watch_site};
 use crate::engine::prepare::apart::SiteModels;
 use crate::engine::run::ledger_fact;
 use crate::remote::RemoteError;
+use crate::remote::account::SpentSoFar;
 use crate::remote::site::{self, Ended, Options, SiteBoard};
 use crate::session::Mode;
 
 #[derive(Debug, Args)]
+#[command(mut_arg("broker", |broker| broker.required(true)))]
 pub(super) struct SiteArgs {
     #[command(flatten)]
     session: SessionArgs,
@@ -98,6 +100,7 @@ pub(super) fn run(out: &mut (impl Write + Send), args: &SiteArgs) -> Result<()> 
         client: &args.client,
         place: (place, names.len()),
         models,
+        alone: SiteModels::kept_alone(&session, &args.client),
         mode,
         broker: &broker,
         outbox: &outbox,
@@ -121,6 +124,15 @@ pub(super) fn run(out: &mut (impl Write + Send), args: &SiteArgs) -> Result<()> 
     let fact = ended.ledger.and_then(|ledger| ledger_fact(&ledger, ended.last));
     printer.print(fact.as_slice())?;
     bar.clear();
+    if let Some(SpentSoFar { epsilon, releases }) = ended.past {
+        let epsilon =
+            epsilon.map_or("no bound on ε".to_owned(), |epsilon| format!("ε {epsilon:.3}"));
+        say(&format!(
+            "{}: before it enrolled again it had made {releases} releases ({epsilon}), which this ledger does \
+             not have: both add up",
+            args.client
+        ));
+    }
     if let Some(source) = &ended.source {
         say(source);
     }

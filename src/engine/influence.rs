@@ -16,7 +16,7 @@ use crate::site::INFLUENCE;
 use crate::site::informed::{Answers, InformedFit};
 use crate::site::line::Line;
 use crate::site::messenger::{Messenger, Trace};
-use crate::wire::{Order, Sender, Wire};
+use crate::wire::{Sender, ToSite, Wire};
 
 /// The server's knowledge of influence, kept with the models.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -145,25 +145,62 @@ fn answers(
 ) -> Result<Vec<Answers>, FederationError> {
     let steps = heard.iter().map(Heard::steps).min().unwrap_or(0);
     let mut answers = vec![Answers::none(steps); heard.len()];
-    predictions.reset();
-    for t in 0..steps {
-        let mut sent = Ok(());
-        predictions.predict(t as u64, &mut |message| {
-            if sent.is_ok() {
-                sent = wire.send_to_site(message);
-            }
-        });
-        sent?;
+    let mut sent = Ok(());
+    foretell(predictions, heard, &mut |message| {
+        if sent.is_ok() {
+            sent = wire.send_to_site(message);
+        }
         while let Some(message) = wire.receive_at_site() {
-            if let (Order::Prediction(epsilon), Some(answers)) =
-                (message.order(), answers.get_mut(message.client()))
-            {
-                answers.take(message.step(), epsilon);
+            if let Some(answers) = answers.get_mut(message.client()) {
+                answers.hear(&message);
             }
         }
+    });
+    sent?;
+    Ok(answers)
+}
+
+/// Sends what the server predicts each client from what it heard from all over a stretch.
+fn foretell(predictions: &mut Predictions, heard: &[Heard], send: &mut dyn FnMut(ToSite)) {
+    let steps = heard.iter().map(Heard::steps).min().unwrap_or(0);
+    predictions.reset();
+    for t in 0..steps {
+        predictions.predict(t as u64, send);
         for (m, heard) in heard.iter().enumerate() {
             predictions.hear_again(m, heard, t);
         }
     }
-    Ok(answers)
+}
+
+/// What each client is foretold of both stretches, where the session asks for tier 2, and by whom.
+pub(crate) struct Foretold {
+    pub(crate) explainer: Option<usize>,
+    pub(crate) stretches: [Vec<ToSite>; 2],
+}
+
+/// The same as it crosses where sites are processes of their own; none where nothing is foretold.
+pub(crate) fn foretold(
+    session: &Session,
+    influences: &Influences,
+    heard: Option<&[Vec<Heard>; 2]>,
+) -> Result<Option<Vec<Foretold>>, PrepareError> {
+    let (Tier::States, Some(foreteller), Some(heard)) =
+        (session.thresholds.tier, &influences.foreteller, heard)
+    else {
+        return Ok(None);
+    };
+    let seed = rng::child(session.seed, INFLUENCE);
+    let predictions = Predictions::new(foreteller, &Hooks::of(session), seed);
+    let mut predictions = predictions.map_err(FederationError::from)?;
+    let of = |explainer| Foretold { explainer, stretches: [Vec::new(), Vec::new()] };
+    let mut all: Vec<Foretold> =
+        (0..foreteller.clients()).map(|m| of(predictions.explainer(m))).collect();
+    for (stretch, heard) in heard.iter().enumerate() {
+        foretell(&mut predictions, heard, &mut |message| {
+            if let Some(client) = all.get_mut(message.client()) {
+                client.stretches[stretch].push(message);
+            }
+        });
+    }
+    Ok(Some(all))
 }

@@ -1,6 +1,8 @@
 //! One client at work in a process of its own: its rows, its models, its ledger, its outbox.
 
 mod board;
+mod graded;
+mod joining;
 mod live;
 mod worker;
 
@@ -45,6 +47,8 @@ pub(crate) struct Options<'a> {
     pub(crate) place: (usize, usize),
     /// The models that are here, from one training each.
     pub(crate) models: Vec<SiteModels>,
+    /// Those that this site made by itself.
+    pub(crate) alone: Option<SiteModels>,
     pub(crate) mode: Mode,
     pub(crate) broker: &'a Broker,
     pub(crate) outbox: &'a Path,
@@ -65,6 +69,8 @@ pub(crate) struct Ended {
     /// Steps that were found in the outbox at the start.
     pub(crate) found: u64,
     pub(crate) last: Timestamp,
+    /// What it released under enrolments before the last one, which its ledger does not have.
+    pub(crate) past: Option<SpentSoFar>,
     /// What came from a live source and what was left out, in words.
     pub(crate) source: Option<String>,
     /// Why the site was not recorded to its end, where it was to be.
@@ -79,7 +85,7 @@ pub(crate) fn run(
 ) -> Result<Ended, RemoteError> {
     let Options { session, mode, client, place, interrupt, .. } = options;
     super::check(session, *mode)?;
-    let agreement = super::agreement(session, *mode)?;
+    let agreement = super::agreement(session, *mode, (place.0, client))?;
     let outbox = Outbox::open(options.outbox, &agreement)?;
     let (file, names) = options.record;
     let recording = SiteRecording::open(session, *mode, (place.0, names), file);
@@ -89,7 +95,9 @@ pub(crate) fn run(
     let before = trained_before(&outbox, &options.models)?;
     let mut site = Partner {
         agreement,
-        held: options.models.clone(),
+        held: options.models.iter().chain(&options.alone).cloned().collect(),
+        alone: options.alone.as_ref().map(|models| models.id),
+        told: String::new(),
         trainee: Trainee::new(session, client, *place, before),
         worker: None,
         used: None,
@@ -137,6 +145,7 @@ pub(crate) fn run(
                 // A site that is behind takes every step up to the one that is asked for.
                 // What it released last before this start may never have arrived.
                 let unsent = worker.after().saturating_sub(u64::from(sent.is_none()));
+                let unsent = unsent.max(worker.joined);
                 let from = if hurry { unsent.min(step) } else { step };
                 for each in from..=step {
                     let orders = if each == step { &orders[..] } else { &[] };
@@ -152,8 +161,25 @@ pub(crate) fn run(
                     sender.send(&envelope)?;
                 }
             }
+            (Down::Predicted { step, order }, Some(worker)) => {
+                if let Some(envelope) = worker.graded(step, order.as_deref())? {
+                    sender.send(&envelope)?;
+                    board::post(&options.board, worker, None);
+                }
+            }
             // It says hello, and the server tells which models the run is with.
-            (Down::Next { .. } | Down::Question { .. }, None) => {}
+            (Down::Next { .. } | Down::Question { .. } | Down::Predicted { .. }, None) => {}
+            (Down::Alone, _) => {
+                site.makes_own(say)?;
+                sender.send(&seal(&site.hello(true))?)?;
+            }
+            (Down::Wait { why }, _) => site.tell(&why, say),
+            (Down::Enrol { models, from }, _) => {
+                if let Some(enrolment) = site.enrol((models, from), options, say)? {
+                    sender.send(&enrolment)?;
+                    sent = None;
+                }
+            }
             (Down::Stop, _) => break Ok(()),
             (Down::Refused { why }, _) => break Err(RemoteError::Refused(why)),
             (Down::Models, _) => sender.send(&seal(&site.hello(true))?)?,
@@ -179,8 +205,9 @@ pub(crate) fn run(
     site.keep_recording(say);
     let not_recorded = site.not_recorded;
     let Some(worker) = site.worker else {
-        let (ledger, last) = (None, Timestamp::now());
-        return Ok(Ended { ledger, steps: 0, sent_again, found: 0, last, source, not_recorded });
+        let (ledger, past, last) = (None, None, Timestamp::now());
+        let (steps, found) = (0, 0);
+        return Ok(Ended { ledger, steps, sent_again, found, last, past, source, not_recorded });
     };
     Ok(Ended { source, not_recorded, ..worker.end(sent_again)? })
 }
@@ -188,8 +215,8 @@ pub(crate) fn run(
 /// Tells the server that this site leaves for good, and waits until it has understood. The outbox stays: a
 /// site that comes back after all goes on with it.
 pub(crate) fn leave(options: &Options<'_>) -> Result<(), RemoteError> {
-    let Options { session, mode, interrupt, .. } = options;
-    let agreement = super::agreement(session, *mode)?;
+    let Options { session, mode, client, place, interrupt, .. } = options;
+    let agreement = super::agreement(session, *mode, (place.0, client))?;
     let outbox = Outbox::open(options.outbox, &agreement)?;
     let mut sender = Sender::open(options, &agreement, outbox.start())?;
     let down = sender.down.clone();
@@ -253,7 +280,7 @@ fn source(
 fn trained_before(outbox: &Outbox, held: &[SiteModels]) -> Result<Vec<Trained>, RemoteError> {
     let mut before: Vec<Trained> = Vec::new();
     let kept = held.iter().flat_map(|models| models.trained.clone());
-    for trained in kept.chain(outbox.trainings()?) {
+    for trained in kept.chain(outbox.trainings()?).chain(outbox.used()?) {
         let is_private = trained.randomness == Provenance::OperatingSystem;
         if is_private && !before.contains(&trained) {
             before.push(trained);
@@ -266,6 +293,10 @@ fn trained_before(outbox: &Outbox, held: &[SiteModels]) -> Result<Vec<Trained>, 
 struct Partner<'a> {
     agreement: String,
     held: Vec<SiteModels>,
+    /// Those of them that it made by itself.
+    alone: Option<u64>,
+    /// Why it waits, as it was said last.
+    told: String,
     trainee: Trainee<'a>,
     worker: Option<Worker>,
     /// The training whose models it works with.
@@ -314,11 +345,13 @@ impl Partner<'_> {
     }
 
     fn hello(&self, waits: bool) -> Up {
-        let spent = self.worker.as_ref().map_or(SpentSoFar::default(), Worker::spent);
+        let spent = self.worker.as_ref().map_or(SpentSoFar::default(), Worker::spent_ever);
+        let ids = self.held.iter().map(|models| models.id);
         let models = Holds {
-            kept: self.held.iter().map(|models| models.id).collect(),
+            kept: ids.filter(|id| Some(*id) != self.alone).collect(),
             used: self.used,
             attempt: self.trainee.attempt(),
+            alone: self.alone,
         };
         Up::Hello { agreement: self.agreement.clone(), spent, waits, models }
     }
@@ -333,19 +366,28 @@ impl Partner<'_> {
         if outbox.models()?.is_some_and(|of| of != id) && outbox.last()?.is_some() {
             return Err(RemoteError::OtherModels);
         }
-        outbox.keep_models(id)?;
+        outbox.keep_models(id, &models.trained)?;
+        let steps = self.steps(models, options)?;
+        let mut worker = Worker::new(options, models, outbox, steps)?;
+        worker.record(self.recording.take().unwrap_or_default(), options, models);
+        worker.catch_up()?;
+        (self.worker, self.used) = (Some(worker), Some(id));
+        Ok(())
+    }
+
+    /// The steps of its data as its models take them, from the first.
+    fn steps(
+        &self,
+        models: &SiteModels,
+        options: &Options<'_>,
+    ) -> Result<Box<dyn Stream>, RemoteError> {
         let own = own(options.session, options.client);
         let grids = Grids::of(&own)?;
         let rows = match &self.source {
             Some(source) => grids.rounded(Box::new(source.clone())),
             None => grids.open(&own, Part::Replay)?,
         };
-        let steps: Box<dyn Stream> = Box::new(Decimated::new(rows, models.every));
-        let mut worker = Worker::new(options, models, outbox, steps)?;
-        worker.record(self.recording.take().unwrap_or_default(), options, models);
-        worker.catch_up()?;
-        (self.worker, self.used) = (Some(worker), Some(id));
-        Ok(())
+        Ok(Box::new(Decimated::new(rows, models.every)))
     }
 
     /// Takes part in a training.

@@ -68,9 +68,29 @@ impl Store {
         &self.path
     }
 
+    /// The version of its tables; 0 where none was noted.
+    pub(super) fn version(&self) -> Result<i64, StoreError> {
+        Ok(self.get("PRAGMA user_version", [])?.unwrap_or(0))
+    }
+
+    pub(super) fn set_version(&self, version: i64) -> Result<(), StoreError> {
+        self.batch(&format!("PRAGMA user_version = {version};"))
+    }
+
     /// Several statements without parameters.
     pub(super) fn batch(&self, statements: &str) -> Result<(), StoreError> {
         self.connection.execute_batch(statements).map_err(|why| self.failed(why))
+    }
+
+    /// Does several things, all of them or none.
+    pub(super) fn whole(
+        &self,
+        put: impl FnOnce() -> Result<(), StoreError>,
+    ) -> Result<(), StoreError> {
+        self.batch("BEGIN;")?;
+        let done = put();
+        self.batch(if done.is_ok() { "COMMIT;" } else { "ROLLBACK;" })?;
+        done
     }
 
     /// The first column of the first row; none where there is no row.

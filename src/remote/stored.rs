@@ -4,8 +4,9 @@
 use std::path::Path;
 
 use super::RemoteError;
+use super::account::SpentSoFar;
 use super::envelope::{open_up, unpack};
-use super::journal::Journal;
+use super::journal::{Journal, RunId};
 use super::outbox::Outbox;
 use super::store::StoreError;
 use crate::stream::{Frame, StoredFrame};
@@ -20,6 +21,8 @@ const MOST: u64 = 4096;
 pub(crate) fn read_outbox(file: &Path) -> Result<u64, RemoteError> {
     let outbox = Outbox::open(file, AGREEMENT)?;
     outbox.trainings()?;
+    outbox.used()?;
+    outbox.past()?;
     outbox.models()?;
     let Some(last) = outbox.last()? else { return Ok(0) };
     let is_replay = outbox.check_all(last).is_ok();
@@ -29,6 +32,7 @@ pub(crate) fn read_outbox(file: &Path) -> Result<u64, RemoteError> {
     for step in steps.into_iter().chain(first) {
         outbox.envelope(step)?;
         outbox.answer(step)?;
+        outbox.graded(step)?;
         if let Some(row) = outbox.row(step)? {
             frame.restore(&StoredFrame::of_file(row));
         }
@@ -46,8 +50,8 @@ pub(crate) fn fill_outbox(file: &Path, entries: &[(u8, u64, &[u8])]) -> Result<(
     let outbox = Outbox::open(file, AGREEMENT)?;
     for (kind, step, bytes) in entries {
         match kind % 6 {
-            0 => outbox.keep(*step, bytes)?,
-            1 => outbox.keep_with_row(*step, bytes, bytes)?,
+            0 => outbox.keep(*step, bytes, SpentSoFar::default())?,
+            1 => outbox.keep_with_row(*step, bytes, bytes, SpentSoFar::default())?,
             2 => outbox.keep_orders(*step, bytes)?,
             3 => outbox.keep_answer(*step, bytes)?,
             4 => outbox.acknowledge(*step)?,
@@ -57,10 +61,20 @@ pub(crate) fn fill_outbox(file: &Path, entries: &[(u8, u64, &[u8])]) -> Result<(
     Ok(())
 }
 
+/// The run whose journal it is.
+fn run_id() -> RunId {
+    RunId {
+        agreements: vec![AGREEMENT.to_owned(); 2],
+        edges: Vec::new(),
+        names: vec!["A".to_owned(), "B".to_owned()],
+        models: Some(MODELS),
+    }
+}
+
 /// Reads everything that a server reads when it begins again; how many steps are of use.
 pub(crate) fn read_journal(file: &Path) -> Result<u64, StoreError> {
-    Journal::who_is_gone(file, AGREEMENT)?;
-    let journal = Journal::open(file, AGREEMENT, MODELS, false)?;
+    Journal::members(file, &run_id())?;
+    let journal = Journal::open(file, &run_id(), false)?;
     let mut used = 0;
     for step in 0..journal.steps()?.min(MOST) {
         let Some(heard) = journal.step(step)? else { continue };
@@ -84,7 +98,7 @@ pub(crate) fn read_journal(file: &Path) -> Result<u64, StoreError> {
 
 /// Stores bytes as a server would; an envelope of a site is taken as such.
 pub(crate) fn fill_journal(file: &Path, entries: &[(u8, u64, &[u8])]) -> Result<(), StoreError> {
-    let journal = Journal::open(file, AGREEMENT, MODELS, false)?;
+    let journal = Journal::open(file, &run_id(), false)?;
     for (kind, step, bytes) in entries {
         match kind % 4 {
             0 => journal.keep_bytes(*step, bytes)?,

@@ -12,7 +12,7 @@ use crate::evidence::symbol::Grading;
 /// An onset lies no further back than this many steps.
 const LOOK_BACK: usize = 64;
 
-/// Enrolments, and the sequential decision once everybody has enrolled.
+/// Enrolments, and the sequential decision among those who have enrolled.
 #[derive(Debug, Clone)]
 pub(super) struct EvidenceDecider {
     grading: Grading,
@@ -53,13 +53,21 @@ impl EvidenceDecider {
             inference.enrol_again(client, enrolment.clone());
             return;
         }
-        let all: Option<Vec<Enrolment>> = self.enrolments.iter().cloned().collect();
-        if let Some(all) = all {
-            let (grading, reach) = (self.grading.clone(), self.reach.clone());
-            let inference = Inference::new(grading, self.rules, &all, reach);
-            self.fresh = Some(inference.clone());
-            self.inference = Some(inference);
+        if self.enrolments.iter().all(Option::is_some) {
+            self.begin();
         }
+    }
+
+    /// Decides from here on, with those who have enrolled.
+    fn begin(&mut self) {
+        self.fresh = self.among();
+        self.inference.clone_from(&self.fresh);
+    }
+
+    /// A decision among those who have enrolled, before it heard anything.
+    fn among(&self) -> Option<Inference> {
+        let (grading, reach) = (self.grading.clone(), self.reach.clone());
+        Inference::among(grading, self.rules, &self.enrolments, reach)
     }
 
     pub(crate) fn forget_enrolments(&mut self) {
@@ -77,7 +85,11 @@ impl EvidenceDecider {
     /// Steps of nothing but the strongest symbol after which a client alarms, b_m/λ⁺; none before it
     /// has enrolled.
     pub(crate) fn alarm_steps(&self, client: usize) -> Option<f64> {
-        self.fresh.as_ref().map(|inference| inference.alarm_steps(client))
+        self.enrolments[client].as_ref()?;
+        match &self.fresh {
+            Some(inference) => Some(inference.alarm_steps(client)),
+            None => Some(self.among()?.alarm_steps(client)),
+        }
     }
 
     /// A new run begins: nothing of the one before counts.
@@ -93,8 +105,11 @@ impl EvidenceDecider {
         }
     }
 
-    /// One step. Nothing is decided before everybody has enrolled.
+    /// One step. Who has not enrolled by the first one is not here until it does.
     pub(crate) fn step(&mut self, reports: &[Report], time: Timestamp, decision: &mut Decision) {
+        if self.inference.is_none() {
+            self.begin();
+        }
         let Self { inference: Some(inference), times, renewed, risen, .. } = self else { return };
         let now = inference.steps() + 1;
         times[now as usize % LOOK_BACK] = time;

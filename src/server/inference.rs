@@ -140,18 +140,38 @@ pub(crate) struct Inference {
 
 impl Inference {
     /// A server that has heard of these clients and nothing yet from them.
+    #[cfg(test)]
     pub(crate) fn new(
         grading: Grading,
         rules: Rules,
         enrolments: &[Enrolment],
         reach: Reach,
     ) -> Self {
+        let enrolments: Vec<_> = enrolments.iter().cloned().map(Some).collect();
+        Self::among(grading, rules, &enrolments, reach).expect("somebody has enrolled")
+    }
+
+    /// The same where not all have enrolled; none where nobody has. What is decided is what would be
+    /// decided without those who are not here.
+    pub(crate) fn among(
+        grading: Grading,
+        rules: Rules,
+        enrolments: &[Option<Enrolment>],
+        reach: Reach,
+    ) -> Option<Self> {
         let m = enrolments.len();
         let reach = if reach.clients() == m { reach } else { Reach::unknown(m) };
-        let enrolled = enrolments.iter().enumerate();
-        let clients =
-            enrolled.map(|(at, e)| Client::enrol(&grading, &rules, e.clone(), at, m)).collect();
-        Self {
+        let of = (m, enrolments.iter().flatten().count());
+        // Who is not here says nothing, so that it does not matter whose tables stand in its place.
+        let stands_in = enrolments.iter().flatten().next()?;
+        let enrolled = enrolments.iter().enumerate().map(|(at, enrolment)| {
+            let tables = enrolment.clone().unwrap_or_else(|| stands_in.clone());
+            let mut client = Client::enrol(&grading, &rules, tables, at, of);
+            client.is_here = enrolment.is_some();
+            client
+        });
+        let clients = enrolled.collect();
+        Some(Self {
             grading,
             rules,
             reach,
@@ -167,7 +187,7 @@ impl Inference {
             felt: vec![0.0; m],
             fades: vec![0.0; m],
             calms: vec![0.0; m],
-        }
+        })
     }
 
     /// Takes the reports of the next step, one a client, and says what is new.
@@ -189,7 +209,8 @@ impl Inference {
     fn weigh(&mut self, reports: &[Report]) {
         let elevated = self.grading.elevated();
         for (m, client) in self.clients.iter_mut().enumerate() {
-            let report = reports.get(m).copied().unwrap_or_default();
+            // Whoever has not enrolled is not heard.
+            let report = reports.get(m).copied().filter(|_| client.is_here).unwrap_or_default();
             client.raised = match report {
                 Report::Raised(_) => true,
                 Report::Symbol(_) | Report::Informed(..) | Report::Invalid => client.raised,
@@ -259,7 +280,7 @@ impl Inference {
         }
         // A client whose standing was lost on the way is no candidate, whatever it said before.
         for (a, client) in attribution.iter_mut().zip(&self.clients) {
-            if !client.is_heard() {
+            if !client.is_candidate() {
                 *a = f64::NEG_INFINITY;
             }
         }
@@ -309,7 +330,7 @@ impl Inference {
         let from = (self.step as usize % LOOK_BACK) * m;
         for (n, a) in open.attribution.iter_mut().enumerate() {
             *a += self.recent[from + n];
-            if !self.clients[n].is_heard() {
+            if !self.clients[n].is_candidate() {
                 *a = f64::NEG_INFINITY;
             }
         }

@@ -23,6 +23,8 @@ mod faults;
 #[cfg(unix)]
 mod identity;
 mod init;
+#[cfg(unix)]
+mod joining;
 mod kept_history;
 mod ledger;
 mod ledger_budget;
@@ -47,6 +49,8 @@ mod run;
 #[cfg(unix)]
 mod site_recording;
 mod started;
+#[cfg(unix)]
+mod states;
 mod steady;
 #[cfg(unix)]
 mod storm;

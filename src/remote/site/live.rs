@@ -28,7 +28,7 @@ pub(super) struct Live {
     /// The step that the server waits for.
     asked: Option<u64>,
     /// The last step that was handed over.
-    delivered: u64,
+    pub(super) delivered: u64,
     waiting: VecDeque<Frame>,
     /// The source has ended.
     over: bool,
@@ -82,7 +82,7 @@ impl Worker {
             let enrolled = self.enrol(time)?;
             self.recording.sent(&enrolled.messages);
             let enrolment = seal(&Up::Step(enrolled))?;
-            self.outbox.keep(0, &enrolment)?;
+            self.outbox.keep(0, &enrolment, self.spent())?;
         }
         self.take_waiting()?;
         self.deliver(&mut out)?;
@@ -103,7 +103,7 @@ impl Worker {
                     let released = self.take_frame(step);
                     self.recording.sent(&released.messages);
                     let envelope = seal(&Up::Step(released))?;
-                    self.outbox.keep_with_row(step, &envelope, stored.bytes())?;
+                    self.outbox.keep_with_row(step, &envelope, stored.bytes(), self.spent())?;
                 }
                 Some(_) => live.backwards += 1,
                 // Before the first step of the run.

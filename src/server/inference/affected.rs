@@ -24,7 +24,7 @@ impl Inference {
         let enough = if roots.into_iter().flatten().any(is_near) {
             self.rules.effect_evidence
         } else {
-            self.rules.stranger_evidence(self.clients.len())
+            self.rules.stranger_evidence(self.members())
         };
         self.evidence(client) > enough
     }

@@ -39,19 +39,29 @@ impl Inference {
         &self.changes
     }
 
-    /// Hears a client under a new enrolment: its present behaviour is the new normal.
+    /// Hears a client under a new enrolment: its present behaviour is the new normal. With one that was
+    /// not here before, the wanted rate of false alarms is shared among more clients.
     pub(crate) fn enrol_again(&mut self, client: usize, enrolment: Enrolment) {
-        let m = self.clients.len();
-        if let Some(slot) = self.clients.get_mut(client) {
-            *slot = Client::enrol(&self.grading, &self.rules, enrolment, client, m);
-            slot.forget(self.step);
+        let Some(slot) = self.clients.get(client) else { return };
+        let is_new = !slot.is_here;
+        let of = (self.clients.len(), self.members() + usize::from(is_new));
+        let mut enrolled = Client::enrol(&self.grading, &self.rules, enrolment, client, of);
+        enrolled.forget(self.step);
+        self.clients[client] = enrolled;
+        if is_new {
+            self.set_arl0(self.rules.arl0);
         }
+    }
+
+    /// Clients that have enrolled.
+    pub(super) fn members(&self) -> usize {
+        self.clients.iter().filter(|client| client.is_here).count()
     }
 
     /// Changes the wanted number of steps between two false alarms.
     pub(crate) fn set_arl0(&mut self, arl0: f64) {
         self.rules.arl0 = arl0;
-        let m = self.clients.len();
+        let m = self.members();
         for client in &mut self.clients {
             client.threshold = alarm_threshold(&client.enrolment.tail, m, arl0);
             if let Some((left, remainder)) =

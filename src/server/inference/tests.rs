@@ -1,5 +1,6 @@
 mod course;
 mod informed;
+mod joining;
 mod liar;
 mod properties;
 
