@@ -153,12 +153,11 @@ fn key(term: &mut Term) -> io::Result<Option<Key>> {
     match event::read()? {
         Event::Key(key) => {
             let is_ctrl = key.modifiers.contains(KeyModifiers::CONTROL);
-            return Ok(match key.code {
-                KeyCode::Char('q') => Some(Key::Stop),
-                KeyCode::Char('c') if is_ctrl => Some(Key::Stop),
-                KeyCode::Char('a') => Some(Key::Accept),
-                _ => None,
-            });
+            let is_ctrl_c = is_ctrl && key.code == KeyCode::Char('c');
+            if is_ctrl_c || key.code == KeyCode::Char('q') {
+                return Ok(Some(Key::Stop));
+            }
+            return Ok((key.code == KeyCode::Char('a')).then_some(Key::Accept));
         }
         Event::Resize(..) => term.repaint(),
         Event::FocusGained | Event::FocusLost | Event::Mouse(_) | Event::Paste(_) => {}
@@ -212,17 +211,13 @@ fn draw(buffer: &mut Buffer, title: &str, board: &Board, lines: &Lines) {
     }
     if height > 3 {
         let last = area.y + area.height - 1;
-        match waits(board) {
-            Some((client, models)) => {
-                let name = &board.accounts[client].name;
-                let foot =
-                    format!("{name} waits with the model {models:016x}.  a accepts  q stops");
-                buffer.set_stringn(area.x, last, &foot, width, bold);
-            }
-            None => {
-                let (foot, dim) = (format!("{SENSORS}  q stops"), Modifier::DIM);
-                buffer.set_stringn(area.x, last, &foot, width, Style::new().add_modifier(dim));
-            }
+        if let Some((client, models)) = waits(board) {
+            let name = &board.accounts[client].name;
+            let foot = format!("{name} waits with the model {models:016x}.  a accepts  q stops");
+            buffer.set_stringn(area.x, last, &foot, width, bold);
+        } else {
+            let (foot, dim) = (format!("{SENSORS}  q stops"), Modifier::DIM);
+            buffer.set_stringn(area.x, last, &foot, width, Style::new().add_modifier(dim));
         }
     }
 }

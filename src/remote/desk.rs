@@ -180,7 +180,9 @@ impl Desk {
             let mut board = self.board.lock().unwrap_or_else(PoisonError::into_inner);
             let accepts = std::mem::replace(&mut *board, now).accepts;
             drop(board);
-            accepts.into_iter().for_each(|client| self.accept(client));
+            if let Some(client) = accepts {
+                self.accept(client);
+            }
         }
     }
 

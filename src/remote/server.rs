@@ -94,7 +94,9 @@ impl Served {
         for client in &members.gone {
             (desk.left[*client], desk.gone[*client]) = (true, true);
         }
-        members.own.iter().for_each(|(client, models)| desk.joining.set_own(*client, *models));
+        for (client, models) in &members.own {
+            desk.joining.set_own(*client, *models);
+        }
         // Who stands in a journal as a member stays one. Who was added to the session since then joins.
         let is_later = |client: &usize| match (members.clients, later.contains(&names[*client])) {
             (0, is_later) => is_later,
@@ -104,7 +106,9 @@ impl Served {
         if absent.len() == names.len() {
             return Err(RemoteError::Refused("somebody has to begin the run".to_owned()));
         }
-        absent.iter().for_each(|client| desk.joining.set_absent(*client));
+        for client in &absent {
+            desk.joining.set_absent(*client);
+        }
         let away: Vec<String> = absent.iter().map(|client| names[*client].clone()).collect();
         let of_others = (!away.is_empty()).then(|| ServerModels::kept(session, &away)).flatten();
         let models = models.iter().cloned().chain(of_others).collect();

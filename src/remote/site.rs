@@ -169,14 +169,9 @@ pub(crate) fn run(
             }
             // It says hello, and the server tells which models the run is with.
             (Down::Next { .. } | Down::Question { .. } | Down::Predicted { .. }, None) => {}
-            (Down::Alone, _) => {
-                site.makes_own(say)?;
-                sender.send(&seal(&site.hello(true))?)?;
-            }
-            (Down::Wait { why }, _) => site.tell(&why, say),
-            (Down::Enrol { models, from }, _) => {
-                if let Some(enrolment) = site.enrol((models, from), options, say)? {
-                    sender.send(&enrolment)?;
+            (word @ (Down::Alone | Down::Wait { .. } | Down::Enrol { .. }), _) => {
+                if let Some(sealed) = site.hear_of_joining(word, options, say)? {
+                    sender.send(&sealed)?;
                     sent = None;
                 }
             }
@@ -198,18 +193,7 @@ pub(crate) fn run(
     };
     sender.link.leave();
     ended?;
-    let source = site.source.as_ref().map(Source::words);
-    if let Some(worker) = &mut site.worker {
-        worker.close();
-    }
-    site.keep_recording(say);
-    let not_recorded = site.not_recorded;
-    let Some(worker) = site.worker else {
-        let (ledger, past, last) = (None, None, Timestamp::now());
-        let (steps, found) = (0, 0);
-        return Ok(Ended { ledger, steps, sent_again, found, last, past, source, not_recorded });
-    };
-    Ok(Ended { source, not_recorded, ..worker.end(sent_again)? })
+    site.end(sent_again, say)
 }
 
 /// Tells the server that this site leaves for good, and waits until it has understood. The outbox stays: a
@@ -312,6 +296,35 @@ struct Partner<'a> {
 }
 
 impl Partner<'_> {
+    /// The run is over for this site.
+    fn end(
+        mut self,
+        sent_again: u64,
+        say: &mut (dyn FnMut(&str) + Send),
+    ) -> Result<Ended, RemoteError> {
+        let source = self.source.as_ref().map(Source::words);
+        if let Some(worker) = &mut self.worker {
+            worker.close();
+        }
+        self.keep_recording(say);
+        let not_recorded = self.not_recorded;
+        let Some(worker) = self.worker else {
+            let (ledger, past, last) = (None, None, Timestamp::now());
+            let (steps, found) = (0, 0);
+            return Ok(Ended {
+                ledger,
+                steps,
+                sent_again,
+                found,
+                last,
+                past,
+                source,
+                not_recorded,
+            });
+        };
+        Ok(Ended { source, not_recorded, ..worker.end(sent_again)? })
+    }
+
     /// Takes and sends the steps of a live source that are complete by now; how long to wait for a word of
     /// the server.
     fn poll(
@@ -337,7 +350,9 @@ impl Partner<'_> {
         let Some(recording) = of_worker.or(self.recording.as_mut()) else { return };
         recording.flush();
         let (words, failure) = recording.take_words();
-        words.iter().for_each(|word| say(word));
+        for word in &words {
+            say(word);
+        }
         if let Some(why) = failure {
             say(&format!("the site goes on without a recording: {why}"));
             self.not_recorded = Some(why);

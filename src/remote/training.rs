@@ -382,7 +382,7 @@ fn lessons(
         for part in 1..most {
             let wanted: Vec<bool> = lessons.iter().map(|lesson| part < parts(lesson)).collect();
             let more = part_of(desk, attempt, stretch, part, &wanted)?;
-            for (lesson, more) in lessons.iter_mut().zip(more.into_iter()) {
+            for (lesson, more) in lessons.iter_mut().zip(more) {
                 lesson.messages.extend(more.into_iter().flat_map(|more| more.messages));
             }
         }

@@ -14,6 +14,9 @@ use super::super::envelope::{Down, pack, unpack};
 use super::Desk;
 use crate::wire::Message;
 
+/// The messages of one client, as they crossed and as they were read.
+type Graded = (Vec<Vec<u8>>, Vec<Message>);
+
 /// What is gathered of an announced step, by client.
 #[derive(Debug)]
 pub(in crate::remote) struct Announced {
@@ -23,8 +26,8 @@ pub(in crate::remote) struct Announced {
     awaited: Vec<bool>,
     /// What is predicted of it.
     predicted: Vec<Option<Vec<u8>>>,
-    /// What came, as it crossed and as it was read.
-    graded: Vec<Option<(Vec<Vec<u8>>, Vec<Message>)>>,
+    /// What came.
+    graded: Vec<Option<Graded>>,
 }
 
 impl Announced {

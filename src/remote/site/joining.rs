@@ -1,7 +1,6 @@
 //! A site that joins a run that goes on, or comes back to it with other models.
 
-use super::super::envelope::Up;
-use super::super::envelope::seal;
+use super::super::envelope::{Down, Up, seal};
 use super::super::{RemoteError, named};
 use super::worker::Worker;
 use super::{Options, Partner};
@@ -9,6 +8,27 @@ use crate::stream::Stream as _;
 use crate::wire::Follows;
 
 impl Partner<'_> {
+    /// A word about joining: what is to be sent, where there is anything.
+    pub(super) fn hear_of_joining(
+        &mut self,
+        word: Down,
+        options: &Options<'_>,
+        say: &mut (dyn FnMut(&str) + Send),
+    ) -> Result<Option<Vec<u8>>, RemoteError> {
+        match word {
+            Down::Alone => {
+                self.makes_own(say)?;
+                Ok(Some(seal(&self.hello(true))?))
+            }
+            Down::Enrol { models, from } => self.enrol((models, from), options, say),
+            Down::Wait { why } => {
+                self.tell(&why, say);
+                Ok(None)
+            }
+            _ => Ok(None),
+        }
+    }
+
     /// The run is with models that this site does not have: it makes its own.
     pub(super) fn makes_own(
         &mut self,

@@ -121,12 +121,11 @@ impl Worker {
     pub(super) fn catch_up(&mut self) -> Result<(), RemoteError> {
         let Some(last) = self.outbox.last()? else { return Ok(()) };
         self.found = last;
-        let steps = match self.live {
-            Some(_) => [vec![0], self.outbox.rows()?].concat(),
-            None => {
-                self.outbox.check_all(last)?;
-                [0].into_iter().chain(self.joined..=last).collect()
-            }
+        let steps = if self.live.is_some() {
+            [vec![0], self.outbox.rows()?].concat()
+        } else {
+            self.outbox.check_all(last)?;
+            [0].into_iter().chain(self.joined..=last).collect()
         };
         for step in steps {
             match step {
@@ -282,15 +281,13 @@ impl Worker {
 
     /// Records what was sent before this start: it counts, and not what would be drawn now.
     fn recorded_as_sent(&mut self, envelope: Option<Vec<u8>>) {
-        match envelope.map(|envelope| unseal(&envelope)) {
-            Some(Ok(
-                Up::Step(Step { messages, .. })
-                | Up::Answer { messages, .. }
-                | Up::Graded { messages, .. },
-            )) => {
-                self.recording.sent(&messages);
-            }
-            Some(_) | None => {}
+        if let Some(Ok(
+            Up::Step(Step { messages, .. })
+            | Up::Answer { messages, .. }
+            | Up::Graded { messages, .. },
+        )) = envelope.map(|envelope| unseal(&envelope))
+        {
+            self.recording.sent(&messages);
         }
     }
 
