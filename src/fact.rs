@@ -84,6 +84,9 @@ pub(crate) struct Incident {
     /// Probability of each client as the root, in the order of the session. The look-up of paper mode
     /// has none: it names a root or nobody, and 1 for whom it names is all there is.
     pub(crate) posterior: Posterior,
+    /// Who may be the root while nobody is named, the likeliest first.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub(crate) candidates: Vec<String>,
     /// The client whose evidence rose first.
     pub(crate) first_out: Option<String>,
     /// Who else feels it, in order of onset.

@@ -17,6 +17,7 @@ fn incident() -> Incident {
         step: 42,
         root: Some("P2".to_owned()),
         posterior: Posterior(vec![p("P3", 0.0), p("P2", 0.975), p("P1", 0.025)]),
+        candidates: Vec::new(),
         first_out: Some("P1".to_owned()),
         effects: vec![Effect {
             client: "P1".to_owned(),

@@ -299,6 +299,9 @@ pub(super) fn judge(
     let p = |client: usize| {
         outcome.posterior.get(client).copied().filter(|p| p.is_finite()).unwrap_or(0.0)
     };
+    if !outcome.tied.is_empty() {
+        return (None, outcome.tied.iter().copied().filter(|client| *client < clients).collect());
+    }
     let root = outcome.root.filter(|root| *root < clients);
     let most = (0..clients).map(p).fold(0.0, f64::max);
     if most <= 0.0 {

@@ -89,6 +89,8 @@ pub(crate) struct Outcome {
     pub(crate) would_now_say: Option<usize>,
     /// Probability of each client as the root; empty when the method has none.
     pub(crate) posterior: Vec<f64>,
+    /// Who may be the root where nobody leads clearly, the likeliest first.
+    pub(crate) tied: Vec<usize>,
     /// The final root was revised: the one named before.
     pub(crate) revised_from: Option<usize>,
     /// A declared source above the root whose own sensors show nothing.
@@ -112,6 +114,7 @@ impl Default for Outcome {
             frozen: false,
             would_now_say: None,
             posterior: Vec::new(),
+            tied: Vec::new(),
             revised_from: None,
             silent_source: None,
             continued: 0,

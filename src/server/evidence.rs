@@ -173,6 +173,7 @@ fn follow<'a>(
     outcome.frozen = incident.frozen;
     outcome.would_now_say = incident.would_now_say;
     outcome.posterior.clone_from(&incident.posterior);
+    outcome.tied.clone_from(&incident.tied);
     outcome.revised_from = incident.revised_from;
     outcome.silent_source = None;
     outcome.continued = incident.continued;
