@@ -68,6 +68,9 @@ pub(crate) struct Calibrated {
     /// Steps of nothing but the strongest symbol after which it alarms; more than 12 is insensitive.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) alarm_steps: Option<Number>,
+    /// Steps at the start of a run that are not judged.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) not_judged_steps: Option<u64>,
 }
 
 /// {incident, time, step, root, posterior, first_out, effects, mode}, and what else is worth saying.

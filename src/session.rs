@@ -251,6 +251,16 @@ pub(crate) const SHIPPED: &[Shipped] = shipped![
 ];
 
 impl Session {
+    /// Whether clients tell how severe the first step of a burst is. It breaks ties between clients that are
+    /// struck at once; where the session declares who affects whom, that does. A budget is kept for
+    /// symbols.
+    pub(crate) fn tells_severity(&self) -> bool {
+        self.edges.is_empty()
+            && self.thresholds.tier == Tier::Symbols
+            && self.privacy.send == SendPolicy::EveryStep
+            && self.privacy.budget.is_none()
+    }
+
     /// Opens a session by path, or by the name of a shipped one.
     pub(crate) fn open(path_or_name: &str) -> Result<Self, SessionError> {
         let path = Path::new(path_or_name);

@@ -111,9 +111,9 @@ impl LevelCuts {
         Self { distances: grading.cuts.iter().map(|c| nominal.quantile(1.0 - c)).collect() }
     }
 
-    /// The octave of a distance beyond the highest cut.
-    pub(crate) fn octave(&self, distance: f32) -> u8 {
-        severity::octave(distance, self.distances.last().copied().unwrap_or(1.0))
+    /// How far a distance lies beyond the highest cut.
+    pub(crate) fn severity(&self, distance: f32) -> u8 {
+        severity::severity(distance, self.distances.last().copied().unwrap_or(1.0))
     }
 
     /// The symbol of a distance; none for a missing one.

@@ -146,6 +146,7 @@ fn one_of_each() -> Vec<Fact> {
             tau_a: Number::new(f64::INFINITY),
             arl0_target: Number::new(86_400.0),
             alarm_steps: Number::new(2.5),
+            not_judged_steps: Some(40),
         }),
         Fact::Opened(incident()),
         Fact::Updated(second_thought),

@@ -105,7 +105,7 @@ pub(crate) enum What {
     AugmentedFlag,
     #[serde(rename = "symbol")]
     Symbol,
-    /// How far a step lies beyond the highest grade, in octaves.
+    /// How far a step lies beyond the highest grade.
     #[serde(rename = "severity")]
     Severity,
     /// That a noised local statistic is still below its noised threshold, or no longer.

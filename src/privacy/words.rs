@@ -215,6 +215,16 @@ fn evidence_tells(session: &Session) -> Vec<String> {
              and this is not counted."
         ),
     ];
+    if session.tells_severity() {
+        let protected = match settings.epsilon_flag {
+            Some(epsilon) => format!("noised like a symbol (ε {epsilon} more)"),
+            None => "unprotected".to_owned(),
+        };
+        said.push(format!(
+            "The first symbol {told} after another one comes with its severity, one of 32 half octaves, \
+             {protected}."
+        ));
+    }
     if session.thresholds.tier == Tier::States {
         said.push(match settings.epsilon_c {
             Some(epsilon) => format!(

@@ -289,7 +289,7 @@ impl Inference {
             client.quiet = 0.0;
         }
         self.clients[winner].recovered = 0.0;
-        let (named, values, tied) = self.leader(&attribution, winner);
+        let (named, values, tied) = self.leader(&attribution, winner, self.step);
         let root = self.nameable(named).filter(|_| tied.is_empty());
         let continued = self.continued(root.unwrap_or(winner));
         let said = continued.as_ref().is_some_and(|stands| stands.said);
@@ -333,9 +333,10 @@ impl Inference {
         &self,
         attribution: &[f64],
         favourite: usize,
+        alarm: u64,
     ) -> (usize, Option<Vec<f64>>, Vec<usize>) {
         let leader = largest(attribution, favourite);
-        let Some(values) = self.struck_together(attribution, leader) else {
+        let Some(values) = self.struck_together(attribution, leader, alarm) else {
             return (leader, None, Vec::new());
         };
         let tied = accident::tied(&values);
@@ -357,7 +358,7 @@ impl Inference {
         let (leader, values, tied) = if open.frozen {
             (largest(&open.attribution, favourite), None, Vec::new())
         } else {
-            self.leader(&open.attribution, favourite)
+            self.leader(&open.attribution, favourite, open.since)
         };
         // That a root is no longer believed is no reason to blame another. A tie stays one.
         let stays_tied = open.frozen && !incident.tied.is_empty();

@@ -37,7 +37,7 @@ pub(super) struct Graded {
     /// What of it the explainer does not explain (tier 2).
     pub(crate) beside: Option<Symbol>,
     /// How far it lies beyond the highest level.
-    pub(crate) octave: Option<u8>,
+    pub(crate) severity: Option<u8>,
 }
 
 /// How a site's symbols leave it: its mechanism, its manner, what it tells of itself.
@@ -47,7 +47,7 @@ pub(super) struct SymbolSender {
     settings: SiteSettings,
     hypotheses: Hypotheses,
     releaser: Releaser,
-    /// None where the session declares who affects whom, or where not every step is told of by itself.
+    /// None where the session needs no severity.
     severity: Option<SeveritySender>,
     pairs: Randomness,
     /// What each level adds to a watched sum.
@@ -77,7 +77,8 @@ impl SymbolSender {
         let random = Randomness::of(provenance, seed, LIVE);
         let informed = prepared.fit.informed.as_ref();
         let informed = informed.filter(|_| session.thresholds.tier == Tier::States);
-        let severity = (session.edges.is_empty() && privacy.send == SendPolicy::EveryStep)
+        let severity = session
+            .tells_severity()
             .then(|| {
                 let random = Randomness::of(provenance, seed, SEVERITY);
                 SeveritySender::new(settings.epsilon, random)
@@ -155,16 +156,16 @@ impl SymbolSender {
         &mut self,
         step: u64,
         own: Option<Symbol>,
-        octave: Option<u8>,
+        severity: Option<u8>,
         account: &mut Account<'_>,
         between: impl FnOnce(&mut Account<'_>) -> Option<Symbol>,
     ) -> Option<Outgoing> {
         let said = self.release(own, account);
         let severity = match (&said, &mut self.severity) {
-            (Release::Symbol(said), Some(severity)) if self.beside.is_none() => {
+            (Release::Symbol(said), Some(sender)) => {
                 let highest = self.settings.grading.highest().level();
                 let is_highest = usize::from(said.value().0) == highest;
-                severity.release(is_highest, octave, account)
+                sender.release(is_highest, severity, account)
             }
             _ => None,
         };
@@ -175,7 +176,7 @@ impl SymbolSender {
         };
         match said {
             Release::Symbol(own) => Some(match severity {
-                Some(octave) => Outgoing::severe(self.client, step, &own, &octave),
+                Some(severity) => Outgoing::severe(self.client, step, &own, &severity),
                 None => Outgoing::symbol(self.client, step, &own, beside.as_ref()),
             }),
             Release::Raised(own) => Some(Outgoing::raised(self.client, step, &own)),
@@ -274,9 +275,10 @@ impl EvidenceHalf {
         let Self { model, grader, sender, tier2, .. } = self;
         let highest = grader.settings().grading.highest();
         let r_w = grader.whitened();
-        let octave = (reading.symbol == Some(highest) && !reading.alert).then_some(reading.octave);
-        let mut graded = Graded { own: reading.symbol, beside: None, octave };
-        let message = sender.send(step, reading.symbol, octave, account, |account| {
+        let by_distance = reading.symbol == Some(highest) && !reading.alert;
+        let severity = by_distance.then_some(reading.severity);
+        let mut graded = Graded { own: reading.symbol, beside: None, severity };
+        let message = sender.send(step, reading.symbol, severity, account, |account| {
             let tier2 = tier2.as_mut()?;
             let beside = tier2.step(step, reading, model, r_w, highest, account, out);
             graded.beside = beside;

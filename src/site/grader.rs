@@ -113,7 +113,7 @@ pub(crate) struct Reading {
     pub(crate) alert: bool,
     /// How far the distance lies beyond the highest cut; it leaves the client only beside a highest
     /// symbol.
-    pub(crate) octave: u8,
+    pub(crate) severity: u8,
 }
 
 /// What is fitted and calibrated once, whatever is sent later: it is kept with the client's models.
@@ -295,7 +295,7 @@ impl Grader {
         self.whitening.step(&mut self.past, sample, &mut self.r_w);
         let repeats = self.standing.step(&self.states, sample.y);
         if self.past.steps() <= self.settling {
-            return Reading { distance: f32::NAN, symbol: None, alert: false, octave: 0 };
+            return Reading { distance: f32::NAN, symbol: None, alert: false, severity: 0 };
         }
         self.ranking.step(self.nominal.standardised(&self.r_w));
         let calibrated = self.nominal.squared(&self.r_w);
@@ -308,7 +308,7 @@ impl Grader {
         } else {
             self.cuts.symbol(counted(distance, repeats))
         };
-        Reading { distance, symbol, alert, octave: self.cuts.octave(distance) }
+        Reading { distance, symbol, alert, severity: self.cuts.severity(distance) }
     }
 
     /// What the last `steps` showed is normal from here on, beside what was calibrated.

@@ -1,10 +1,12 @@
-//! How severe the first step of a burst of highest symbols is, told beside its symbol.
+//! How severe the first highest symbol of a burst is, told beside it.
 //!
-//! Which step is told of follows from the symbols that were released, so it tells nothing more. The
-//! octave itself goes through a randomised response of its own with the ε of a symbol, and is entered in the
-//! ledger. Where a session declares who affects whom, ties are broken by that and no severity is sent.
+//! A burst begins with a highest symbol after one that is not. That follows from the symbols that were released,
+//! so it tells nothing more. The severity itself goes through a randomised response of its own with the ε
+//! of a symbol, and is entered in the ledger. [`Session::tells_severity`] says where it is sent.
+//!
+//! [`Session::tells_severity`]: crate::session::Session::tells_severity
 
-use crate::evidence::severity::{Burst, OCTAVES};
+use crate::evidence::severity::SEVERITIES;
 use crate::privacy::{
     Account, PrivacyError, Purpose, Randomness, Released, Response, Symbol, Unprotected as _, What,
 };
@@ -15,40 +17,42 @@ pub(super) struct SeveritySender {
     /// Absent: no noise.
     response: Option<Response>,
     random: Randomness,
-    burst: Burst,
+    /// The last symbol that was released was of the highest level.
+    was_highest: bool,
 }
 
 impl SeveritySender {
     pub(super) fn new(epsilon: Option<f64>, random: Randomness) -> Result<Self, PrivacyError> {
-        let mut sender = Self { response: None, random, burst: Burst::default() };
+        let mut sender = Self { response: None, random, was_highest: false };
         sender.set_epsilon(epsilon)?;
         Ok(sender)
     }
 
     pub(super) fn set_epsilon(&mut self, epsilon: Option<f64>) -> Result<(), PrivacyError> {
-        self.response = epsilon.map(|epsilon| Response::new(epsilon, OCTAVES)).transpose()?;
+        self.response = epsilon.map(|epsilon| Response::new(epsilon, SEVERITIES)).transpose()?;
         Ok(())
     }
 
     /// A new run begins.
     pub(super) fn reset(&mut self) {
-        self.burst = Burst::default();
+        self.was_highest = false;
     }
 
-    /// The severity of a step whose symbol was released, where it is told.
+    /// The severity of a step whose symbol was released, where a burst begins with it.
     pub(super) fn release(
         &mut self,
         is_highest: bool,
-        octave: Option<u8>,
+        severity: Option<u8>,
         account: &mut Account<'_>,
     ) -> Option<Released<Symbol>> {
-        if !self.burst.step(is_highest) {
+        let was_highest = std::mem::replace(&mut self.was_highest, is_highest);
+        if was_highest || !is_highest {
             return None;
         }
-        let octave = Symbol(octave.unwrap_or(0));
+        let severity = Symbol(severity.unwrap_or(0));
         let guarded = match &self.response {
-            Some(response) => response.symbol(octave, &mut self.random),
-            None => Ok(octave.unprotected()),
+            Some(response) => response.symbol(severity, &mut self.random),
+            None => Ok(severity.unprotected()),
         };
         match guarded {
             Ok(guarded) => {

@@ -175,7 +175,7 @@ fn name(client: usize) -> String {
 
 fn event(place: usize, fault: &Fault, plant: &TwinPlant, start: Timestamp) -> Event {
     let affected = if matches!(fault.kind, FaultKind::Accident { .. }) {
-        (0..plant.clients()).filter(|client| *client != fault.root).collect()
+        (0..plant.graph().clients()).filter(|client| *client != fault.root).collect()
     } else if fault.kind.moves_the_state() {
         plant.graph().descendants(fault.root)
     } else {

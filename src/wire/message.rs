@@ -81,7 +81,7 @@ pub(crate) enum Content {
         /// How surprising the step is to the client alone.
         own: u8,
         /// How far it lies beyond the highest level.
-        octave: u8,
+        severity: u8,
     },
 }
 
@@ -189,9 +189,9 @@ impl Outgoing {
         client: usize,
         step: u64,
         own: &Released<Symbol>,
-        octave: &Released<Symbol>,
+        severity: &Released<Symbol>,
     ) -> Self {
-        let content = Content::Severe { own: own.value().0, octave: octave.value().0 };
+        let content = Content::Severe { own: own.value().0, severity: severity.value().0 };
         Self::of(client, step, content)
     }
 
@@ -379,7 +379,8 @@ mod tests {
                 .prop_map(|(z, epsilon)| Content::Summary { z, epsilon }),
             (any::<u8>(), prop::option::of(any::<u8>()), any::<bool>())
                 .prop_map(|(own, beside, raised)| Content::Symbol { own, beside, raised }),
-            (any::<u8>(), any::<u8>()).prop_map(|(own, octave)| Content::Severe { own, octave }),
+            (any::<u8>(), any::<u8>())
+                .prop_map(|(own, severity)| Content::Severe { own, severity }),
             Just(Content::Quiet),
             (any::<bool>(), any::<bool>()).prop_map(|(z_c, z_a)| Content::Flags { z_c, z_a }),
             faults,

@@ -39,7 +39,7 @@ pub(super) struct Client {
     pub(crate) silent: u64,
     /// What silence and a raised watch say.
     pub(crate) odds: Odds,
-    /// Its present burst of highest symbols.
+    /// Its last bursts of highest symbols.
     pub(crate) strikes: Strikes,
     /// Its watch was raised: what it sends now was chosen by that, and tells nothing of its standing.
     pub(crate) raised: bool,

@@ -73,7 +73,9 @@ impl Client {
                 lesson.restart(of(Purpose::FitDrift));
                 Dynamics::Lstm { f: Transition::fit(lesson, &mut of(Purpose::Fit)), target }
             }
-            Family::B | Family::H | Family::S => Dynamics::Process(Process::random(&mut plant, drift)),
+            Family::B | Family::H | Family::S => {
+                Dynamics::Process(Process::random(&mut plant, drift))
+            }
         };
         let mut of_sensing = of(Purpose::Sensing);
         let sensing = match family {

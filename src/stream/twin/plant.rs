@@ -115,11 +115,6 @@ impl TwinPlant {
         &self.states
     }
 
-    /// Number of clients.
-    pub(crate) fn clients(&self) -> usize {
-        self.clients.len()
-    }
-
     /// Whether a run begins with step `t`.
     pub(crate) fn begins_run(&self, t: usize) -> bool {
         t == 0 || self.in_runs && t.is_multiple_of(RUN)

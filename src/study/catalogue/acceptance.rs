@@ -229,12 +229,11 @@ fn report(done: &[Done]) -> Result<Report, StudyError> {
     for seed in &spliced {
         all_spliced.add(seed);
     }
-    let of_all: Vec<Promise> =
-        promises(&lines, &families)
-            .into_iter()
-            .chain(of_splices(&all_spliced))
-            .chain(of_accidents(&accidents))
-            .collect();
+    let of_all: Vec<Promise> = promises(&lines, &families)
+        .into_iter()
+        .chain(of_splices(&all_spliced))
+        .chain(of_accidents(&accidents))
+        .collect();
     for promise in &of_all {
         let wanted = format!("{} {}", promise.relation, promise.wanted);
         promised.lines.push(vec![
