@@ -68,7 +68,7 @@ pub(crate) struct Calibrated {
     /// Steps of nothing but the strongest symbol after which it alarms; more than 12 is insensitive.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) alarm_steps: Option<Number>,
-    /// Steps at the start of a run that are not judged.
+    /// Steps at the start of a run that are not judged, where they are not the usual 40.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) not_judged_steps: Option<u64>,
 }

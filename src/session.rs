@@ -251,11 +251,11 @@ pub(crate) const SHIPPED: &[Shipped] = shipped![
 ];
 
 impl Session {
-    /// Whether clients tell how severe the first step of a burst is. It breaks ties between clients that are
-    /// struck at once; where the session declares who affects whom, that does. A budget is kept for
-    /// symbols.
+    /// Whether clients tell how severe the first step of a burst is: where the session asks for it and it is
+    /// of use. A budget is kept for symbols.
     pub(crate) fn tells_severity(&self) -> bool {
-        self.edges.is_empty()
+        self.privacy.tell_severity
+            && self.edges.is_empty()
             && self.thresholds.tier == Tier::Symbols
             && self.privacy.send == SendPolicy::EveryStep
             && self.privacy.budget.is_none()

@@ -407,6 +407,8 @@ mod tests {
         assert!(limited.contains("sends nothing about its calibration"), "{limited}");
         assert!(all("reveal_sensor: true", Mode::Evidence).contains("which of its sensors"));
         assert!(!all("reveal_sensor: true", Mode::Paper).contains("which of its sensors"));
+        assert!(all("tell_severity: true", Mode::Evidence).contains("its severity"));
+        assert!(!all("tell_severity: false", Mode::Evidence).contains("its severity"));
     }
 
     #[test]

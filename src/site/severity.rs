@@ -2,9 +2,7 @@
 //!
 //! A burst begins with a highest symbol after one that is not. That follows from the symbols that were released,
 //! so it tells nothing more. The severity itself goes through a randomised response of its own with the ε
-//! of a symbol, and is entered in the ledger. [`Session::tells_severity`] says where it is sent.
-//!
-//! [`Session::tells_severity`]: crate::session::Session::tells_severity
+//! of a symbol, and is entered in the ledger. It is sent only where the session asks for it.
 
 use crate::evidence::severity::SEVERITIES;
 use crate::privacy::{

@@ -11,6 +11,7 @@ use crate::privacy::Provenance;
 use crate::score::{Judgement, Watched};
 use crate::server::health::{CalibrationHealth, insensitive};
 use crate::session::Mode;
+use crate::site::grader::SETTLING;
 use crate::site::material::LeftOut;
 use crate::stream::UnusedRows;
 
@@ -25,7 +26,8 @@ impl Run {
         let tau = |m: usize| self.thresholds.get(m);
         let not_judged = |m: usize| {
             let site = self.exchange.sites().get(m).filter(|_| !hidden)?;
-            (server.mode() == Mode::Evidence).then(|| site.not_judged_steps() as u64)
+            let steps = site.not_judged_steps();
+            (server.mode() == Mode::Evidence && steps != SETTLING).then_some(steps as u64)
         };
         self.names()
             .enumerate()

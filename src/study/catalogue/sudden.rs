@@ -173,6 +173,7 @@ impl Sudden {
 fn sudden(seed: u64) -> Result<Sudden, Failure> {
     let mut session = PLANT.session(seed)?;
     linear(&mut session);
+    session.privacy.tell_severity = true;
     let mut models = Models::default();
     Ok(Sudden::of(&watch(&session, models.of(&session)?)?))
 }
