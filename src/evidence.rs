@@ -10,6 +10,7 @@
 //! |---|---|
 //! | [`threshold`] | τ as percentile or distance, flags Z |
 //! | [`symbol`] | graded symbols and randomised response |
+//! | [`severity`] | how far a step lies beyond the highest level |
 //! | [`likelihood`] | nominal, root-cause and propagated-effect tables |
 //! | [`cusum`] | floored CUSUM, tail-fitted alarm threshold, choice of decimation |
 //! | [`enrolment`] | what a client tells of its calibration |
@@ -22,6 +23,7 @@ pub(crate) mod enrolment;
 pub(crate) mod features;
 pub(crate) mod likelihood;
 pub(crate) mod ridge;
+pub(crate) mod severity;
 pub(crate) mod symbol;
 pub(crate) mod threshold;
 pub(crate) mod watch;

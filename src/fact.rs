@@ -68,6 +68,9 @@ pub(crate) struct Calibrated {
     /// Steps of nothing but the strongest symbol after which it alarms; more than 12 is insensitive.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) alarm_steps: Option<Number>,
+    /// Steps at the start of a run that are not judged, where they are not the usual 40.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) not_judged_steps: Option<u64>,
 }
 
 /// {incident, time, step, root, posterior, first_out, effects, mode}, and what else is worth saying.
@@ -84,6 +87,9 @@ pub(crate) struct Incident {
     /// Probability of each client as the root, in the order of the session. The look-up of paper mode
     /// has none: the root it names has 1.
     pub(crate) posterior: Posterior,
+    /// Who may be the root while nobody is named, the likeliest first.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub(crate) candidates: Vec<String>,
     /// The client whose evidence rose first.
     pub(crate) first_out: Option<String>,
     /// Who else feels it, in order of onset.

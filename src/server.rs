@@ -189,6 +189,7 @@ impl Server {
             Content::States { .. } => return Receipt::Misplaced,
             Content::Summary { .. }
             | Content::Symbol { .. }
+            | Content::Severe { .. }
             | Content::Quiet
             | Content::Flags { .. } => return self.inbox.take(message),
         }

@@ -251,6 +251,16 @@ pub(crate) const SHIPPED: &[Shipped] = shipped![
 ];
 
 impl Session {
+    /// Whether clients tell how severe the first step of a burst is: where the session asks for it and it is
+    /// of use. A budget is kept for symbols.
+    pub(crate) fn tells_severity(&self) -> bool {
+        self.privacy.tell_severity
+            && self.edges.is_empty()
+            && self.thresholds.tier == Tier::Symbols
+            && self.privacy.send == SendPolicy::EveryStep
+            && self.privacy.budget.is_none()
+    }
+
     /// Opens a session by path, or by the name of a shipped one.
     pub(crate) fn open(path_or_name: &str) -> Result<Self, SessionError> {
         let path = Path::new(path_or_name);

@@ -20,9 +20,11 @@
 //! | [`sensor`], [`seen`] | sensors that are themselves at fault, or show values never seen; which deviate most |
 //! | [`standing`] | states of switches that stand still in normal operation |
 //! | [`stretch`] | stretches of a calibration that look abnormal |
+//! | `settling` | how many steps at the start of a run say nothing |
 //! | [`enrolment`] | what a site tells of its calibration, and the price |
 //! | [`messenger`], [`line`], [`informed`] | tier 2: states out, what others explain back |
 //! | `evidence`, [`flags`] | either method's half of a step |
+//! | `severity` | how severe the first step of a burst is |
 //! | `settings` | settings that change while it runs |
 //! | [`again`] | what the site would have sent under other settings |
 //! | [`local`] | what a screen on the same machine may show |
@@ -57,6 +59,8 @@ pub(crate) mod seen;
 pub(crate) mod sensor;
 pub(crate) mod series;
 mod settings;
+mod settling;
+mod severity;
 pub(crate) mod standing;
 pub(crate) mod stretch;
 mod tape;
@@ -363,6 +367,11 @@ impl Site {
         if let Some(tape) = tape {
             tape.keep(tick, graded, measured);
         }
+    }
+
+    /// Steps at the start of a run that are not judged in evidence mode.
+    pub(crate) fn not_judged_steps(&self) -> usize {
+        self.prepared.fit.grader.settling()
     }
 
     /// What its sensors show by themselves.

@@ -246,8 +246,9 @@ fn session(text: &str, privacy: &str) -> Session {
 fn no_measurement_crosses_in_any_form_and_bytes_are_all_that_facts_depend_on() {
     let noised =
         "privacy: (epsilon_c: 8, epsilon_a: 8, epsilon_g: 8, epsilon_flag: 2, send: WhileRaised)";
+    let severe = "privacy: (tell_severity: true)";
     for (text, privacy, every) in
-        [(SHORT, "privacy: ()", 5), (SHORT, noised, 5), (STATES, "privacy: ()", 1)]
+        [(SHORT, severe, 5), (SHORT, noised, 5), (STATES, "privacy: ()", 1)]
     {
         let session = session(text, privacy);
         let (needles, captured) = (needles(&session, every), captured(&session));
@@ -255,6 +256,7 @@ fn no_measurement_crosses_in_any_form_and_bytes_are_all_that_facts_depend_on() {
         assert!(captured.count("Summary") > 400, "influence is learned from what is told");
         assert!(captured.count("Enrolment") >= 2 && captured.count("Flags") > 500);
         assert!(captured.count("Symbol") + captured.count("Quiet") > 500);
+        assert_eq!(captured.count("Severe") > 0, privacy == severe, "only where it is asked for");
         assert!(captured.up < captured.messages, "orders were captured too");
         if text == STATES {
             // Both tell of learning and of every step that is watched; C2 hears back.

@@ -1,5 +1,7 @@
 //! `headwater check`: whether a session can be used, and what it holds.
 
+mod calibrated;
+
 use std::collections::BTreeMap;
 use std::io::Write;
 
@@ -13,7 +15,6 @@ use crate::engine::run::{Run, RunOptions};
 use crate::privacy::Provenance;
 use crate::privacy::words::explain;
 use crate::session::{Clock, LiveHistory, LiveSource, Mark, Mode, Session, Source};
-use crate::site::grader::SETTLING;
 use crate::site::local;
 use crate::site::seen::HELD;
 use crate::stream::live::kept;
@@ -233,10 +234,9 @@ fn print_unmodelled(out: &mut impl Write, session: &Session) -> Result<()> {
         }
     }
     if let Some(Unmodelled { step_s, .. }) = clients.first() {
-        let s = SETTLING as f64 * step_s;
-        writeln!(out, "not judged  the first {SETTLING} steps ({s} s) of every run")?;
+        calibrated::print_not_judged(out, session, *step_s)?;
     }
-    print_insensitive(out, session)?;
+    calibrated::print_insensitive(out, session)?;
     head = "by value";
     for Unmodelled { client, seen, step_s, .. } in &clients {
         let Some(steps) = seen.steps_per_false_alarm() else { continue };
@@ -256,29 +256,6 @@ fn print_unmodelled(out: &mut impl Write, session: &Session) -> Result<()> {
         );
         for line in wrapped(&text) {
             writeln!(out, "{head:<12}{line}")?;
-        }
-    }
-    Ok(())
-}
-
-/// Clients whose calibration makes their alarms too slow; known once models were made.
-fn print_insensitive(out: &mut impl Write, session: &Session) -> Result<()> {
-    if session.live().is_some() {
-        return Ok(());
-    }
-    let Ok(prepared) = prepare::kept(session, &prepare::cache_file(session)) else {
-        return Ok(());
-    };
-    let stream = Grids::of(session)?.open(session, Part::Replay)?;
-    let run = Run::over(stream, session, &prepared, RunOptions::new(Mode::Evidence))?;
-    for (client, what) in run.insensitive() {
-        writeln!(out, "{:<12}{:<10} {what}", "sensitivity", prepared.clients[client].name)?;
-    }
-    let mut head = "calibration";
-    for (client, what) in prepared.clients.iter().zip(run.abnormal()) {
-        for line in what.iter().flat_map(|what| wrapped(what)) {
-            writeln!(out, "{head:<12}{:<10} {line}", client.name)?;
-            head = "";
         }
     }
     Ok(())

@@ -69,7 +69,8 @@ pub(super) struct TwinArgs {
     /// Drives graph, networks, noise and anomalies
     #[arg(long, default_value_t = 1)]
     seed: u64,
-    /// A: the paper's LSTM plant; B: oscillators, tanks, reactors; H: B made hard
+    /// A: the paper's LSTM plant; B: oscillators, tanks, reactors; H: B made hard; S: B struck by sudden
+    /// accidents
     #[arg(long, value_enum, default_value_t = FamilyArg::A)]
     family: FamilyArg,
     /// Number of clients
@@ -94,6 +95,8 @@ enum FamilyArg {
     B,
     #[value(name = "H", alias = "h")]
     H,
+    #[value(name = "S", alias = "s")]
+    S,
 }
 
 /// Writes the files and says what is in them.
@@ -124,6 +127,7 @@ pub(super) fn run(out: &mut impl Write, what: &Make) -> Result<()> {
                     FamilyArg::A => Family::A,
                     FamilyArg::B => Family::B,
                     FamilyArg::H => Family::H,
+                    FamilyArg::S => Family::S,
                 },
                 clients: args.clients.into(),
                 delta: args.delta,

@@ -8,6 +8,7 @@
 use rand::RngExt as _;
 use serde::{Deserialize, Serialize};
 
+use super::severity;
 use super::threshold::NominalDistances;
 use crate::privacy::Response;
 use crate::session::Alphabet;
@@ -108,6 +109,11 @@ impl LevelCuts {
     /// Reads the cuts off nominal distances.
     pub(crate) fn new(grading: &Grading, nominal: &NominalDistances) -> Self {
         Self { distances: grading.cuts.iter().map(|c| nominal.quantile(1.0 - c)).collect() }
+    }
+
+    /// How far a distance lies beyond the highest cut.
+    pub(crate) fn severity(&self, distance: f32) -> u8 {
+        severity::severity(distance, self.distances.last().copied().unwrap_or(1.0))
     }
 
     /// The symbol of a distance; none for a missing one.

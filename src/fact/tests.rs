@@ -17,6 +17,7 @@ fn incident() -> Incident {
         step: 42,
         root: Some("P2".to_owned()),
         posterior: Posterior(vec![p("P3", 0.0), p("P2", 0.975), p("P1", 0.025)]),
+        candidates: Vec::new(),
         first_out: Some("P1".to_owned()),
         effects: vec![Effect {
             client: "P1".to_owned(),
@@ -145,6 +146,7 @@ fn one_of_each() -> Vec<Fact> {
             tau_a: Number::new(f64::INFINITY),
             arl0_target: Number::new(86_400.0),
             alarm_steps: Number::new(2.5),
+            not_judged_steps: Some(40),
         }),
         Fact::Opened(incident()),
         Fact::Updated(second_thought),

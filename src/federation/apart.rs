@@ -428,6 +428,7 @@ fn bytes_of_states(message: &Message) -> usize {
         Content::Summary { .. }
         | Content::Enrolment(_)
         | Content::Symbol { .. }
+        | Content::Severe { .. }
         | Content::Quiet
         | Content::Flags { .. }
         | Content::Faults(_)

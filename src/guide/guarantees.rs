@@ -18,7 +18,9 @@
 //! | one client sends any states or symbols it likes | no innocent client becomes the root by it (tier 2) | `whoever_lies_about_states_or_symbols_no_innocent_becomes_the_root_in_tier_2` |
 //! | bytes that are no message | they are refused in words, and allocate nothing large | `no_message_does_harm` |
 //!
-//! It is not promised that a lying client is recognised, nor that its own faults are found.
+//! It is not promised that a lying client is recognised, nor that its own faults are found. Where clients are
+//! struck at once and no influence is declared, a client that understates its severity can pass the blame to
+//! another one that is struck too.
 //!
 //! # Sites and server on a broker
 //!

@@ -197,6 +197,7 @@ impl Annunciator {
             step: self.step,
             root: incident.root.map(name),
             posterior: self.posterior(incident),
+            candidates: incident.candidates.iter().map(|client| name(*client)).collect(),
             first_out: incident.first_out.map(|first| name(first.client)),
             effects: incident
                 .effects()

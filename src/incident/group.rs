@@ -318,6 +318,9 @@ pub(super) fn judge(
     let p = |client: usize| {
         found.posterior.get(client).copied().filter(|p| p.is_finite()).unwrap_or(0.0)
     };
+    if !found.tied.is_empty() {
+        return (None, found.tied.iter().copied().filter(|client| *client < clients).collect());
+    }
     let root = found.root.filter(|root| *root < clients);
     let most = (0..clients).map(p).fold(0.0, f64::max);
     if most <= 0.0 {

@@ -105,6 +105,9 @@ pub(crate) enum What {
     AugmentedFlag,
     #[serde(rename = "symbol")]
     Symbol,
+    /// How far a step lies beyond the highest grade.
+    #[serde(rename = "severity")]
+    Severity,
     /// That a noised local statistic is still below its noised threshold, or no longer.
     #[serde(rename = "watch")]
     Watch,
@@ -134,6 +137,7 @@ impl What {
             Self::ProprietaryFlag => "Z_c",
             Self::AugmentedFlag => "Z_a",
             Self::Symbol => "symbol",
+            Self::Severity => "severity",
             Self::Watch => "watch",
             Self::Sensors => "sensors",
             Self::Faults => "faults",

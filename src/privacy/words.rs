@@ -215,6 +215,16 @@ fn evidence_tells(session: &Session) -> Vec<String> {
              and this is not counted."
         ),
     ];
+    if session.tells_severity() {
+        let protected = match settings.epsilon_flag {
+            Some(epsilon) => format!("noised like a symbol (ε {epsilon} more)"),
+            None => "unprotected".to_owned(),
+        };
+        said.push(format!(
+            "The first symbol {told} after another one comes with its severity, one of 32 half octaves, \
+             {protected}."
+        ));
+    }
     if session.thresholds.tier == Tier::States {
         said.push(match settings.epsilon_c {
             Some(epsilon) => format!(
@@ -397,6 +407,8 @@ mod tests {
         assert!(limited.contains("sends nothing about its calibration"), "{limited}");
         assert!(all("reveal_sensor: true", Mode::Evidence).contains("which of its sensors"));
         assert!(!all("reveal_sensor: true", Mode::Paper).contains("which of its sensors"));
+        assert!(all("tell_severity: true", Mode::Evidence).contains("its severity"));
+        assert!(!all("tell_severity: false", Mode::Evidence).contains("its severity"));
     }
 
     #[test]

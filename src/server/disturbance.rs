@@ -31,6 +31,9 @@ pub(crate) struct Disturbance {
     pub(crate) would_now_say: Option<usize>,
     /// Probability of each client as the root, given all evidence up to now.
     pub(crate) posterior: Vec<f64>,
+    /// Who may be the root where several were struck at once and nobody leads clearly, the likeliest
+    /// first.
+    pub(crate) tied: Vec<usize>,
     /// Who else is affected, in the order in which they joined.
     pub(crate) affected: Vec<Affected>,
     /// The client that raised the alarm; it takes part whether or not anybody is named.
@@ -63,6 +66,7 @@ impl Disturbance {
             frozen: false,
             would_now_say: root,
             posterior: vec![0.0; clients],
+            tied: Vec::new(),
             affected: Vec::new(),
             winner,
             revised_from: None,

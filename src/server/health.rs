@@ -102,6 +102,8 @@ pub(crate) enum Report {
     /// Two of them: how surprising the step is to the client alone, and what of it the others do
     /// not explain (tier 2).
     Informed(Symbol, Symbol),
+    /// A symbol with its severity, at the beginning of a burst of highest ones.
+    Severe(Symbol, u8),
     /// The first symbol after the client's watch was raised.
     Raised(Symbol),
     /// Nothing, as agreed: the client's watch is armed and was not raised.
@@ -117,7 +119,10 @@ impl Report {
     /// The symbol that says how surprising the step is to the client alone.
     pub(crate) fn own(self) -> Option<Symbol> {
         match self {
-            Self::Symbol(own) | Self::Raised(own) | Self::Informed(own, _) => Some(own),
+            Self::Symbol(own)
+            | Self::Severe(own, _)
+            | Self::Raised(own)
+            | Self::Informed(own, _) => Some(own),
             Self::Quiet | Self::Missing | Self::Invalid => None,
         }
     }
@@ -159,7 +164,10 @@ impl Watch {
     pub(crate) fn step(&mut self, report: Report, nominal: &[f64], elevated: usize) -> Standing {
         let fade = 1.0 - 1.0 / Self::MEMORY;
         match report {
-            Report::Symbol(symbol) | Report::Raised(symbol) | Report::Informed(symbol, _) => {
+            Report::Symbol(symbol)
+            | Report::Severe(symbol, _)
+            | Report::Raised(symbol)
+            | Report::Informed(symbol, _) => {
                 self.live.fade(fade);
                 self.live.add(symbol);
                 self.invalid *= fade;

@@ -4,6 +4,7 @@
 //! contradict each other are none, and what comes for another step changes nothing.
 
 use super::health::Report;
+use crate::evidence::severity::SEVERITIES;
 use crate::evidence::symbol::{Grading, Symbol};
 use crate::evidence::threshold::Flags;
 use crate::wire::{Content, Message, Numbers};
@@ -80,6 +81,11 @@ impl Inbox {
         match message.content() {
             Content::Symbol { own, beside, raised } => {
                 self.report(client, self.read(*own, *beside, *raised))
+            }
+            Content::Severe { own, severity } => {
+                let own = self.grading.symbol(usize::from(*own));
+                let own = own.filter(|_| *severity < SEVERITIES);
+                self.report(client, own.map(|own| Report::Severe(own, *severity)))
             }
             Content::Quiet => self.report(client, Some(Report::Quiet)),
             Content::Flags { z_c, z_a } => self.flag(client, Flags::new(*z_c, *z_a)),
@@ -259,6 +265,8 @@ mod tests {
             1 => (level(), level()).prop_map(|(own, beside)| {
                 Content::Symbol { own, beside: Some(beside), raised: false }
             }),
+            1 => (level(), prop_oneof![Just(2u8), Just(31), Just(32)])
+                .prop_map(|(own, severity)| Content::Severe { own, severity }),
             1 => Just(Content::Quiet),
             1 => (any::<bool>(), any::<bool>())
                 .prop_map(|(z_c, z_a)| Content::Flags { z_c, z_a }),

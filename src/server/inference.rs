@@ -48,6 +48,7 @@
 //! tier 1 names on the same first symbols. What is left to a liar is to hide the alarm of a client that
 //! it explains, as long as nobody else alarms.
 
+mod accident;
 mod affected;
 mod again;
 mod asked;
@@ -213,14 +214,16 @@ impl Inference {
             let report = reports.get(m).copied().filter(|_| client.is_here).unwrap_or_default();
             client.raised = match report {
                 Report::Raised(_) => true,
-                Report::Symbol(_) | Report::Informed(..) | Report::Invalid => client.raised,
+                Report::Symbol(_) | Report::Severe(..) | Report::Informed(..) | Report::Invalid => {
+                    client.raised
+                }
                 Report::Quiet | Report::Missing => false,
             };
             // What a raised watch sends was chosen by its data, and does not show how it stands.
-            let is_level =
-                matches!(report, Report::Symbol(_) | Report::Raised(_) | Report::Informed(..));
+            let is_level = report.own().is_some();
             let judged = if client.raised && is_level { Report::Missing } else { report };
             let standing = client.watch.step(judged, &client.tables.nominal, elevated);
+            client.strikes.step(report, self.grading.highest(), self.step);
             let is_silent = matches!(report, Report::Missing | Report::Invalid);
             client.silent = if is_silent { client.silent + 1 } else { 0 };
             let heard = standing != Standing::Unreliable;
@@ -288,7 +291,8 @@ impl Inference {
             client.quiet = 0.0;
         }
         self.clients[winner].recovered = 0.0;
-        let root = self.nameable(largest(&attribution, winner));
+        let (named, values, tied) = self.leader(&attribution, winner, self.step);
+        let root = self.nameable(named).filter(|_| tied.is_empty());
         let continued = self.continued(root.unwrap_or(winner));
         let said = continued.as_ref().is_some_and(|stands| stands.said);
         let mut incident = continued.map_or_else(
@@ -296,7 +300,8 @@ impl Inference {
             |stands| stands.incident.again(root),
         );
         incident.would_now_say = root;
-        softmax(&attribution, &mut incident.posterior);
+        softmax(values.as_ref().unwrap_or(&attribution), &mut incident.posterior);
+        incident.tied = tied;
         if said {
             self.changes.push(Change::Continued(incident.clone()));
         }
@@ -324,6 +329,22 @@ impl Inference {
         (!explained).then_some(root)
     }
 
+    /// Who leads, what speaks for each client where several were struck at once, and who may be the root
+    /// where then nobody leads clearly.
+    fn leader(
+        &self,
+        attribution: &[f64],
+        favourite: usize,
+        alarm: u64,
+    ) -> (usize, Option<Vec<f64>>, Vec<usize>) {
+        let leader = largest(attribution, favourite);
+        let Some(values) = self.struck_together(attribution, leader, alarm) else {
+            return (leader, None, Vec::new());
+        };
+        let tied = accident::tied(&values);
+        (largest(&values, leader), Some(values), tied)
+    }
+
     fn follow(&mut self) {
         let Some(mut open) = self.open.take() else { return };
         let m = self.clients.len();
@@ -335,12 +356,19 @@ impl Inference {
             }
         }
         let incident = &mut open.incident;
-        let leader = largest(&open.attribution, open.root.unwrap_or(0));
-        // That a root is no longer believed is no reason to blame another.
-        if open.root.is_none_or(|root| self.clients[root].is_heard()) {
-            softmax(&open.attribution, &mut incident.posterior);
-            incident.would_now_say = self.nameable(leader);
+        let favourite = open.root.unwrap_or(0);
+        let (leader, values, tied) = if open.frozen {
+            (largest(&open.attribution, favourite), None, Vec::new())
+        } else {
+            self.leader(&open.attribution, favourite, open.since)
+        };
+        // That a root is no longer believed is no reason to blame another. A tie stays one.
+        let stays_tied = open.frozen && !incident.tied.is_empty();
+        if !stays_tied && open.root.is_none_or(|root| self.clients[root].is_heard()) {
+            softmax(values.as_ref().unwrap_or(&open.attribution), &mut incident.posterior);
+            incident.would_now_say = self.nameable(leader).filter(|_| tied.is_empty());
             if !open.frozen {
+                incident.tied = tied;
                 open.root = incident.would_now_say;
                 incident.follow(open.root);
             }
@@ -355,6 +383,9 @@ impl Inference {
         let age = self.step - open.since;
         if !open.frozen && age >= self.rules.freeze_after {
             open.frozen = true;
+            if let Some(values) = values {
+                open.attribution = values;
+            }
             if !open.incident.frozen {
                 open.incident.frozen = true;
                 if open.said {

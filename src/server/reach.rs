@@ -47,6 +47,11 @@ impl Reach {
         self.clients
     }
 
+    /// Whether anybody is known to reach anybody.
+    pub(crate) fn is_declared(&self) -> bool {
+        self.direct.contains(&true)
+    }
+
     /// Whether a fault of `from` can be felt by `to`.
     pub(crate) fn reaches(&self, from: usize, to: usize) -> bool {
         self.reaches[from * self.clients + to]

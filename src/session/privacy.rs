@@ -48,6 +48,11 @@ pub(crate) struct PrivacySettings {
     pub(crate) budget: Option<BudgetSettings>,
     /// Whether a root cause may say which of its sensors deviate most.
     pub(crate) reveal_sensor: bool,
+    /// Whether a client tells how severe the first step of a burst is: it breaks ties between clients that
+    /// are struck at once. Where the session declares who affects whom, that does. It is written only where
+    /// it is asked for, so that older ledgers and models still fit.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub(crate) tell_severity: bool,
     /// Whether a client whose symbols or flags are protected may say, unprotected, that its sensors are
     /// at fault. Without protection it always does.
     pub(crate) reveal_faults: bool,
@@ -89,6 +94,7 @@ impl Default for PrivacySettings {
             watch: WatchSettings::default(),
             budget: None,
             reveal_sensor: false,
+            tell_severity: false,
             reveal_faults: false,
         }
     }

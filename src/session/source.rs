@@ -110,6 +110,8 @@ pub(crate) enum Family {
     B,
     /// B made hard: strong coupling, uneven noise, process faults only.
     H,
+    /// B in short runs, each struck near its start by an accident that all clients feel at once.
+    S,
 }
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]

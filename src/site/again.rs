@@ -185,7 +185,7 @@ impl Again<'_> {
                 if anew {
                     sender.reset();
                 }
-                sender.send(step, graded.own, &mut account, |_| graded.beside)
+                sender.send(step, graded.own, graded.severity, &mut account, |_| graded.beside)
             }
             Sending::SameNoise { rule, flagging } => {
                 if anew {

@@ -6,6 +6,7 @@ use super::informed::Informed;
 use super::line::Line;
 use super::prepared::PreparedSite;
 use super::renewal::Renewal;
+use super::severity::SeveritySender;
 use super::stretch::Abnormal;
 use super::whitening::Sample;
 use super::{SiteError, SiteOptions};
@@ -25,6 +26,7 @@ use crate::wire::{Outgoing, Sender};
 /// Sources of a client's seed.
 const LIVE: u64 = 0x52;
 const PAIRS: u64 = 0x50;
+const SEVERITY: u64 = 0x53;
 /// Source of a session's seed for what states are told.
 pub(crate) const INFLUENCE: u64 = 0x49;
 
@@ -34,6 +36,8 @@ pub(super) struct Graded {
     pub(crate) own: Option<Symbol>,
     /// What of it the explainer does not explain (tier 2).
     pub(crate) beside: Option<Symbol>,
+    /// How far it lies beyond the highest level.
+    pub(crate) severity: Option<u8>,
 }
 
 /// How a site's symbols leave it: its mechanism, its manner, what it tells of itself.
@@ -43,6 +47,8 @@ pub(super) struct SymbolSender {
     settings: SiteSettings,
     hypotheses: Hypotheses,
     releaser: Releaser,
+    /// None where the session needs no severity.
+    severity: Option<SeveritySender>,
     pairs: Randomness,
     /// What each level adds to a watched sum.
     scores: [f64; MOST_LEVELS],
@@ -71,9 +77,17 @@ impl SymbolSender {
         let random = Randomness::of(provenance, seed, LIVE);
         let informed = prepared.fit.informed.as_ref();
         let informed = informed.filter(|_| session.thresholds.tier == Tier::States);
+        let severity = session
+            .tells_severity()
+            .then(|| {
+                let random = Randomness::of(provenance, seed, SEVERITY);
+                SeveritySender::new(settings.epsilon, random)
+            })
+            .transpose()?;
         Ok(Self {
             client,
             releaser: Releaser::for_symbols(privacy, levels, arl0_steps, random)?,
+            severity,
             pairs: Randomness::of(provenance, seed, PAIRS),
             scores: score(&settings.grading, &hypotheses),
             has_budget: privacy.budget.is_some(),
@@ -109,6 +123,9 @@ impl SymbolSender {
     /// Another ε of every symbol from now on; the server must hear of a new enrolment.
     pub(crate) fn set_epsilon(&mut self, epsilon: Option<f64>) -> Result<(), PrivacyError> {
         self.releaser.set_epsilon(epsilon)?;
+        if let Some(severity) = &mut self.severity {
+            severity.set_epsilon(epsilon)?;
+        }
         self.settings.epsilon = epsilon;
         Ok(())
     }
@@ -121,6 +138,7 @@ impl SymbolSender {
     /// A new run begins.
     pub(crate) fn reset(&mut self) {
         self.releaser.reset();
+        self.severity.iter_mut().for_each(SeveritySender::reset);
     }
 
     fn release(
@@ -138,19 +156,29 @@ impl SymbolSender {
         &mut self,
         step: u64,
         own: Option<Symbol>,
+        severity: Option<u8>,
         account: &mut Account<'_>,
         between: impl FnOnce(&mut Account<'_>) -> Option<Symbol>,
     ) -> Option<Outgoing> {
         let said = self.release(own, account);
+        let severity = match (&said, &mut self.severity) {
+            (Release::Symbol(said), Some(sender)) => {
+                let highest = self.settings.grading.highest().level();
+                let is_highest = usize::from(said.value().0) == highest;
+                sender.release(is_highest, severity, account)
+            }
+            _ => None,
+        };
         let beside = between(account);
         let beside = match self.release(beside, account) {
             Release::Symbol(beside) => Some(beside),
             Release::Raised(_) | Release::Quiet(_) | Release::Nothing => None,
         };
         match said {
-            Release::Symbol(own) => {
-                Some(Outgoing::symbol(self.client, step, &own, beside.as_ref()))
-            }
+            Release::Symbol(own) => Some(match severity {
+                Some(severity) => Outgoing::severe(self.client, step, &own, &severity),
+                None => Outgoing::symbol(self.client, step, &own, beside.as_ref()),
+            }),
             Release::Raised(own) => Some(Outgoing::raised(self.client, step, &own)),
             Release::Quiet(quiet) => Some(Outgoing::quiet(self.client, step, &quiet)),
             Release::Nothing => None,
@@ -247,8 +275,10 @@ impl EvidenceHalf {
         let Self { model, grader, sender, tier2, .. } = self;
         let highest = grader.settings().grading.highest();
         let r_w = grader.whitened();
-        let mut graded = Graded { own: reading.symbol, beside: None };
-        let message = sender.send(step, reading.symbol, account, |account| {
+        let by_distance = reading.symbol == Some(highest) && !reading.alert;
+        let severity = by_distance.then_some(reading.severity);
+        let mut graded = Graded { own: reading.symbol, beside: None, severity };
+        let message = sender.send(step, reading.symbol, severity, account, |account| {
             let tier2 = tier2.as_mut()?;
             let beside = tier2.step(step, reading, model, r_w, highest, account, out);
             graded.beside = beside;

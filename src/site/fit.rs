@@ -34,18 +34,9 @@ pub(crate) fn grader_with_traces(
     let fit = recorded(&mut model, &material.fit.view(), &material.fit_inputs.view());
     let whitening = Whitening::fit(&fit, SETTLING);
     let traces = traces(material, watching, sending, &whitening)?;
-    let mut rows = Vec::new();
-    for (t, row) in material.calibration.outer_iter().enumerate() {
-        match traces[1].at(t) {
-            Some(said) => rows.extend_from_slice(said.r_w),
-            None if is_measured(row.iter()) => {
-                rows.resize(rows.len() + whitening.sensors(), f32::NAN);
-            }
-            // A recording has no entry for a row without any value.
-            None => {}
-        }
-    }
-    Ok((completed(GraderFit::calibrated(whitening, &rows), material), traces))
+    let calibration =
+        recorded(&mut model, &material.calibration.view(), &material.calibration_inputs.view());
+    Ok((completed(GraderFit::calibrated(whitening, &calibration), material), traces))
 }
 
 /// With what is known of the rows themselves.

@@ -7,6 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use super::new_normal::NewNormal;
 use super::sensor::SensorRanking;
+use super::settling;
 use super::standing::{StandingStates, StandingWatch};
 use super::stretch::Stretch;
 use super::whitening::{Past, Recording, Sample, Whitening};
@@ -44,7 +45,8 @@ impl Default for SiteSettings {
     }
 }
 
-/// Steps at the start of a run that say nothing: the filter finds its state.
+/// Steps at the start of a run that say nothing: the filter finds its state. A calibration of many runs
+/// may show that fewer are needed ([`settling`](super::settling)).
 pub(crate) const SETTLING: usize = 40;
 
 /// The nominal distribution of a client's whitened residuals.
@@ -109,6 +111,9 @@ pub(crate) struct Reading {
     pub(crate) symbol: Option<Symbol>,
     /// A sensor has gone flat or shows a value never seen: the symbol is the highest one.
     pub(crate) alert: bool,
+    /// How far the distance lies beyond the highest cut; it leaves the client only beside a highest
+    /// symbol.
+    pub(crate) severity: u8,
 }
 
 /// What is fitted and calibrated once, whatever is sent later: it is kept with the client's models.
@@ -126,6 +131,13 @@ pub(crate) struct GraderFit {
     /// The stretches of its calibration, kept there too; none in fits from before they were.
     #[serde(skip)]
     stretches: Vec<Stretch>,
+    /// Steps at the start of a run that say nothing, kept there too.
+    #[serde(skip, default = "longest")]
+    settling: usize,
+}
+
+fn longest() -> usize {
+    SETTLING
 }
 
 /// States of a client's switches that stand still, and where its calibration repeats one.
@@ -151,13 +163,13 @@ impl GraderFit {
     /// # Panics
     /// If the recordings are of no sensor.
     pub(crate) fn new(fit: &Recording, calibration: &Recording) -> Self {
-        let whitening = Whitening::fit(fit, SETTLING);
-        let rows = whitening.rows(calibration, SETTLING);
-        Self::calibrated(whitening, &rows)
+        Self::calibrated(Whitening::fit(fit, SETTLING), calibration)
     }
 
-    /// Calibrates on whitened residuals, one row a step; NaN where there is none.
-    pub(super) fn calibrated(whitening: Whitening, rows: &[f32]) -> Self {
+    /// Calibrates on a nominal stretch. Steps that are not judged do not count.
+    pub(super) fn calibrated(whitening: Whitening, calibration: &Recording) -> Self {
+        let settling = settling::of(&whitening, calibration);
+        let rows = &whitening.rows(calibration, settling)[..];
         let sensors = whitening.sensors();
         let mut nominal = Nominal::fit(sensors, rows);
         let distances = rows.chunks_exact(sensors.max(1)).map(|row| nominal.squared(row)).collect();
@@ -167,7 +179,18 @@ impl GraderFit {
             distances,
             standing: Standing::default(),
             stretches: Vec::new(),
+            settling,
         }
+    }
+
+    /// The same with another number of steps that say nothing at the start of a run.
+    pub(super) fn with_settling(self, settling: usize) -> Self {
+        Self { settling, ..self }
+    }
+
+    /// Steps at the start of a run that are not judged.
+    pub(crate) fn settling(&self) -> usize {
+        self.settling
     }
 
     /// The same with states that say nothing by standing, and with the stretches of its calibration.
@@ -223,6 +246,7 @@ pub(crate) struct Grader {
     nominal: Nominal,
     cuts: LevelCuts,
     states: StandingStates,
+    settling: usize,
     // What follows changes with every step.
     past: Past,
     standing: StandingWatch,
@@ -244,6 +268,7 @@ impl Grader {
             nominal: Nominal::of(fit.nominal.clone()),
             cuts: LevelCuts::new(&settings.grading, &distances),
             states: fit.standing.states.clone(),
+            settling: fit.settling,
             past: fit.whitening.past(),
             standing: StandingWatch::default(),
             ranking: SensorRanking::new(sensors),
@@ -269,8 +294,8 @@ impl Grader {
         self.flat = flat;
         self.whitening.step(&mut self.past, sample, &mut self.r_w);
         let repeats = self.standing.step(&self.states, sample.y);
-        if self.past.steps() <= SETTLING {
-            return Reading { distance: f32::NAN, symbol: None, alert: false };
+        if self.past.steps() <= self.settling {
+            return Reading { distance: f32::NAN, symbol: None, alert: false, severity: 0 };
         }
         self.ranking.step(self.nominal.standardised(&self.r_w));
         let calibrated = self.nominal.squared(&self.r_w);
@@ -283,7 +308,7 @@ impl Grader {
         } else {
             self.cuts.symbol(counted(distance, repeats))
         };
-        Reading { distance, symbol, alert }
+        Reading { distance, symbol, alert, severity: self.cuts.severity(distance) }
     }
 
     /// What the last `steps` showed is normal from here on, beside what was calibrated.

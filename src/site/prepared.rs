@@ -4,7 +4,7 @@
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
-use super::grader::{GraderFit, Standing};
+use super::grader::{GraderFit, SETTLING, Standing};
 use super::informed::InformedFit;
 use super::material::{LeftOut, SensorView};
 use super::messenger::Messenger;
@@ -76,8 +76,10 @@ impl SiteFit {
             stretches: grader.stretches().to_vec(),
         };
         let behind: Vec<Behind> = fits.iter().map(behind).collect();
+        let settling: Vec<usize> = fits.iter().map(|fit| fit.grader.settling()).collect();
         let mut bytes = postcard::to_stdvec(fits)?;
         bytes.extend(postcard::to_stdvec(&behind)?);
+        bytes.extend(postcard::to_stdvec(&settling)?);
         Ok(bytes)
     }
 
@@ -87,12 +89,18 @@ impl SiteFit {
         if rest.is_empty() {
             return Ok(fits);
         }
-        let behind: Vec<Behind> = postcard::from_bytes(rest)?;
+        let (behind, rest): (Vec<Behind>, &[u8]) = postcard::take_from_bytes(rest)?;
+        let settling: Vec<usize> =
+            if rest.is_empty() { Vec::new() } else { postcard::from_bytes(rest)? };
         let complete = |(fit, Behind { standing, stretches }): (Self, Behind)| {
             let grader = fit.grader.with_standing(standing, stretches);
             Self { grader, ..fit }
         };
-        Ok(fits.into_iter().zip(behind).map(complete).collect())
+        let mut fits: Vec<Self> = fits.into_iter().zip(behind).map(complete).collect();
+        for (fit, settling) in fits.iter_mut().zip(settling) {
+            fit.grader = fit.grader.clone().with_settling(settling.min(SETTLING));
+        }
+        Ok(fits)
     }
 
     /// Whether the parts fit together and to the sensors of a model: what is read from a file may not.

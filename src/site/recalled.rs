@@ -19,7 +19,9 @@ impl Site {
     ) {
         let grading = self.evidence.as_ref().map(|half| &half.sender.settings().grading);
         let symbol = |level: Option<u8>| grading?.symbol(usize::from(level?));
-        let graded = Graded { own: symbol(truth.own), beside: symbol(truth.beside) };
+        // A recording keeps no severity: what is sent again from it is told without.
+        let graded =
+            Graded { own: symbol(truth.own), beside: symbol(truth.beside), severity: None };
         let (d2_c, d2_a) = (local.d_c * local.d_c, local.d_a * local.d_a);
         let turned = |of: fn(Flags) -> bool| {
             truth.flags.zip(sent).is_some_and(|(truth, sent)| of(truth) != of(sent))

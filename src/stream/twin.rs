@@ -1,8 +1,9 @@
 //! The synthetic plants of the studies, with known graph, states and root causes.
 //!
 //! Family A is the paper's LSTM plant; B is made of processes that no client's model resembles;
-//! H is B made hard. A stream is one run: fit, calibration and nominal slices, then a slice with
-//! faults ([`slices`]). Measurements are in raw units; readers scale them.
+//! H is B made hard; S is B struck by sudden accidents. A stream is one run: fit, calibration and
+//! nominal slices, then a slice with faults ([`slices`]). Only S is watched in short runs. Measurements
+//! are in raw units; readers scale them.
 //!
 //! With P = 2 states and D = 4 channels a client m of family A moves by
 //!
@@ -31,7 +32,9 @@
 //! | channels of a sensor fault | every set of at least 1 (stuck-at: 2) channels equally likely |
 //! | sensor bias | one size a fault, a sign for every channel |
 //! | stuck-at | the first value is measured, noise included, then held |
-//! | clients affected by a fault | descendants of the root; none when only sensors are faulty |
+//! | clients affected by a fault | descendants of the root; none when only sensors are faulty; all (S) |
+//! | accidents (S) | one in each run of 100 steps, 8 to 30 steps after its start, 20 to 40 steps long; the root is pushed by 2.5 to 5, every other client by 0.2 to 0.6 of that, in a direction of its own, in the same step or the next |
+//! | between runs (S) | the plant goes on for 100 steps that are not recorded |
 //! | whole numbers | lengths, delays, periods and times between set points include both ends |
 //!
 //! Networks are compiled for wider registers too, where the machine has them; products and sums are
@@ -70,7 +73,6 @@ mod tests;
 mod transition;
 
 pub(crate) use fault::Fault;
-#[cfg(test)]
 pub(crate) use fault::FaultKind;
 #[cfg(test)]
 pub(crate) use graph::Graph;
@@ -124,8 +126,9 @@ impl Stream for TwinStream {
         if self.step == self.plant.slices().steps() {
             return Ok(false);
         }
-        frame.time = at(self.start, self.step);
-        frame.continuity = if self.step == 0 { Continuity::NewRun } else { Continuity::Next };
+        frame.time = at(self.start, self.plant.clock(self.step));
+        let is_first = self.plant.begins_run(self.step);
+        frame.continuity = if is_first { Continuity::NewRun } else { Continuity::Next };
         frame.values.resize(self.layout.width(), f64::NAN);
         frame.inputs.clear();
         frame.notes.clear();
@@ -144,7 +147,7 @@ impl Stream for TwinStream {
 
 /// The instant of the first frame; civil time is read as UTC, and the whole run fits the calendar.
 fn start(source: &TwinSource) -> Result<Timestamp, StreamError> {
-    let run = Duration::from_secs(slices(source).steps() as u64);
+    let run = Duration::from_secs(2 * slices(source).steps() as u64);
     civil(&source.start)
         .and_then(|civil| Offset::UTC.to_timestamp(civil).ok())
         .filter(|start| start.checked_add(run).is_ok())
@@ -172,15 +175,17 @@ fn name(client: usize) -> String {
 }
 
 fn event(place: usize, fault: &Fault, plant: &TwinPlant, start: Timestamp) -> Event {
-    let affected = if fault.kind.moves_the_state() {
+    let affected = if matches!(fault.kind, FaultKind::Accident { .. }) {
+        (0..plant.graph().clients()).filter(|client| *client != fault.root).collect()
+    } else if fault.kind.moves_the_state() {
         plant.graph().descendants(fault.root)
     } else {
         Vec::new()
     };
     Event {
         id: format!("F{:03}", place + 1),
-        start: at(start, fault.start),
-        end: at(start, fault.steps().end - 1),
+        start: at(start, plant.clock(fault.start)),
+        end: at(start, plant.clock(fault.steps().end - 1)),
         origins: vec![name(fault.root)],
         affected: affected.into_iter().map(name).collect(),
         sensors: Vec::new(),

@@ -13,6 +13,7 @@ mod recorded;
 mod residuals;
 mod scalability;
 mod splices;
+mod sudden;
 mod threshold;
 mod watched;
 
@@ -20,7 +21,7 @@ use super::frame::Study;
 use crate::base::suggest;
 
 /// Every study.
-pub(crate) const ALL: [&Study; 17] = [
+pub(crate) const ALL: [&Study; 18] = [
     &detection::STUDY,
     &scalability::STUDY,
     &threshold::STUDY,
@@ -35,6 +36,7 @@ pub(crate) const ALL: [&Study; 17] = [
     &recorded::TEP,
     &recorded::BATADAL,
     &splices::STUDY,
+    &sudden::STUDY,
     &calibration::STUDY,
     &acceptance::OUTSIDE,
     &acceptance::ACCEPTANCE,
@@ -43,7 +45,7 @@ pub(crate) const ALL: [&Study; 17] = [
 impl Study {
     /// Whether it measures again what the others measure, or for long: `all` leaves it out.
     pub(crate) fn repeats(&self) -> bool {
-        let long = [splices::STUDY.name, calibration::STUDY.name];
+        let long = [splices::STUDY.name, sudden::STUDY.name, calibration::STUDY.name];
         let again = [acceptance::OUTSIDE.name, acceptance::ACCEPTANCE.name];
         long.contains(&self.name) || again.contains(&self.name)
     }

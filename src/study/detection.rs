@@ -42,7 +42,12 @@ pub(crate) struct Twin {
 }
 
 impl Twin {
-    const fn new(name: &'static str, family: Family, clients: usize, delta: f64) -> Self {
+    pub(crate) const fn new(
+        name: &'static str,
+        family: Family,
+        clients: usize,
+        delta: f64,
+    ) -> Self {
         Self { name, family, clients, delta, as_published: false }
     }
 }

@@ -13,9 +13,12 @@ use thiserror::Error;
 use crate::evidence::enrolment::Enrolment;
 use crate::privacy::{Faults, Flag, Quiet, Ranks, Released, Symbol};
 
-/// Version of the encoding: a receiver refuses any other. Since version 2 an enrolment states how often
-/// the client's watch was raised.
-pub(super) const VERSION: u8 = 2;
+/// Version of the encoding. Since version 2 an enrolment states how often the client's watch was raised;
+/// since version 3 a symbol may come with a severity.
+pub(super) const VERSION: u8 = 3;
+
+/// The oldest version that is read, for recordings: version 3 only added a kind of message.
+const OLDEST: u8 = 2;
 
 /// No message is longer.
 pub(super) const MOST_BYTES: usize = 64 * 1024;
@@ -73,6 +76,13 @@ pub(crate) enum Content {
     Faults(Faults),
     /// The sensors that deviate most, when the server asks for them.
     Sensors(Ranks),
+    /// A graded symbol at the beginning of a burst of highest ones, with its severity (evidence mode).
+    Severe {
+        /// How surprising the step is to the client alone.
+        own: u8,
+        /// How far it lies beyond the highest level.
+        severity: u8,
+    },
 }
 
 /// A message with its address.
@@ -101,6 +111,7 @@ impl Body {
             Content::Enrolment(_)
             | Content::Sensors(_)
             | Content::Symbol { .. }
+            | Content::Severe { .. }
             | Content::Quiet
             | Content::Flags { .. }
             | Content::Faults(_) => {}
@@ -173,6 +184,17 @@ impl Outgoing {
         Self::of(client, step, Content::Symbol { own: own.value().0, beside, raised: false })
     }
 
+    /// A graded symbol of `client` at `step` with its severity.
+    pub(crate) fn severe(
+        client: usize,
+        step: u64,
+        own: &Released<Symbol>,
+        severity: &Released<Symbol>,
+    ) -> Self {
+        let content = Content::Severe { own: own.value().0, severity: severity.value().0 };
+        Self::of(client, step, content)
+    }
+
     /// The first symbol after the client's watch was raised.
     pub(crate) fn raised(client: usize, step: u64, own: &Released<Symbol>) -> Self {
         let content = Content::Symbol { own: own.value().0, beside: None, raised: true };
@@ -230,6 +252,7 @@ impl Outgoing {
             | Content::Quiet
             | Content::Flags { .. }
             | Content::Faults(_) => 1,
+            Content::Severe { .. } => 2,
             Content::Sensors(Ranks(ranks)) => std::mem::size_of::<u16>() * ranks.len(),
             Content::Enrolment(_) => self.encoded_bytes(),
         }
@@ -269,7 +292,7 @@ pub(super) fn decode<'a, T: Deserialize<'a>>(bytes: &'a [u8]) -> Result<T, Decod
     }
     let (version, rest) =
         bytes.split_first().ok_or_else(|| DecodeError::Malformed("no bytes".to_owned()))?;
-    if *version != VERSION {
+    if !(OLDEST..=VERSION).contains(version) {
         return Err(DecodeError::Version(*version));
     }
     let (body, behind) = postcard::take_from_bytes(rest)
@@ -356,6 +379,8 @@ mod tests {
                 .prop_map(|(z, epsilon)| Content::Summary { z, epsilon }),
             (any::<u8>(), prop::option::of(any::<u8>()), any::<bool>())
                 .prop_map(|(own, beside, raised)| Content::Symbol { own, beside, raised }),
+            (any::<u8>(), any::<u8>())
+                .prop_map(|(own, severity)| Content::Severe { own, severity }),
             Just(Content::Quiet),
             (any::<bool>(), any::<bool>()).prop_map(|(z_c, z_a)| Content::Flags { z_c, z_a }),
             faults,
@@ -399,7 +424,7 @@ mod tests {
         assert_eq!(refused.to_string(), "a message whose numbers are not all finite");
         bytes[0] = VERSION + 1;
         let refused = Message::decode(&bytes).unwrap_err();
-        assert_eq!(refused.to_string(), "a message of version 3: expected 2");
+        assert_eq!(refused.to_string(), "a message of version 4: expected 3");
         let long = vec![VERSION; MOST_BYTES + 1];
         assert_eq!(Message::decode(&long), Err(DecodeError::TooLong(MOST_BYTES + 1)));
         assert!(Message::decode(&[]).is_err());

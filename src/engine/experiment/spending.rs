@@ -32,7 +32,11 @@ fn live_releases(ledger: &Ledger) -> Tally {
     let mut tally = Tally::NOTHING;
     for counted in &ledger.mechanisms {
         match counted.what {
-            What::ProprietaryFlag | What::AugmentedFlag | What::Symbol | What::Watch => {
+            What::ProprietaryFlag
+            | What::AugmentedFlag
+            | What::Symbol
+            | What::Severity
+            | What::Watch => {
                 tally.add(counted.spend, counted.count);
             }
             What::ProprietaryState

@@ -55,6 +55,7 @@ mod tests {
                 step: 1,
                 root: root.map(str::to_owned),
                 posterior: Posterior(Vec::new()),
+                candidates: Vec::new(),
                 first_out: None,
                 effects: effects.iter().map(|client| effect(client)).collect(),
                 mode: Mode::Evidence,

@@ -10,6 +10,8 @@ use crate::incident::Place;
 use crate::privacy::Provenance;
 use crate::score::{Judgement, Watched};
 use crate::server::health::{CalibrationHealth, insensitive};
+use crate::session::Mode;
+use crate::site::grader::SETTLING;
 use crate::site::material::LeftOut;
 use crate::stream::UnusedRows;
 
@@ -22,6 +24,11 @@ impl Run {
         let server = self.exchange.server();
         // Sites elsewhere may have calibrated themselves.
         let tau = |m: usize| self.thresholds.get(m);
+        let not_judged = |m: usize| {
+            let site = self.exchange.sites().get(m).filter(|_| !hidden)?;
+            let steps = site.not_judged_steps();
+            (server.mode() == Mode::Evidence && steps != SETTLING).then_some(steps as u64)
+        };
         self.names()
             .enumerate()
             .map(|(m, client)| {
@@ -31,6 +38,7 @@ impl Run {
                     tau_a: tau(m).and_then(|tau| told(tau.tau_a)),
                     arl0_target: Number::new(self.session.thresholds.arl0.seconds),
                     alarm_steps: server.alarm_steps(m).and_then(Number::new),
+                    not_judged_steps: not_judged(m),
                 })
             })
             .collect()

@@ -73,6 +73,7 @@ impl Run {
                 Content::States { .. }
                 | Content::Enrolment(_)
                 | Content::Symbol { .. }
+                | Content::Severe { .. }
                 | Content::Quiet
                 | Content::Flags { .. }
                 | Content::Sensors(_) => false,

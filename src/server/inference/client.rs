@@ -1,6 +1,7 @@
 //! What the server knows of one client, and what one report of it says.
 
 use super::Rules;
+use super::accident::Strikes;
 use crate::evidence::cusum::{Cusum, alarm_threshold};
 use crate::evidence::enrolment::Enrolment;
 use crate::evidence::likelihood::{Hypotheses, Ratios, Tables};
@@ -40,6 +41,8 @@ pub(super) struct Client {
     pub(crate) silent: u64,
     /// What silence and a raised watch say.
     pub(crate) odds: Odds,
+    /// Its last bursts of highest symbols.
+    pub(crate) strikes: Strikes,
     /// Its watch was raised: what it sends now was chosen by that, and tells nothing of its standing.
     pub(crate) raised: bool,
 }
@@ -74,6 +77,7 @@ impl Client {
             saturated: shape(rules.saturated),
             nearly_quiet: shape(rules.nearly_quiet),
             odds: enrolment.odds(grading, &rules.hypotheses),
+            strikes: Strikes::default(),
             raised: false,
             threshold: alarm_threshold(&enrolment.tail, members, rules.arl0),
             left,
@@ -101,7 +105,7 @@ impl Client {
     pub(crate) fn weigh(&self, report: Report) -> Weights {
         let of = |symbol| Weights::of(self.ratios, symbol);
         match report {
-            Report::Symbol(symbol) => of(symbol),
+            Report::Symbol(symbol) | Report::Severe(symbol, _) => of(symbol),
             Report::Raised(symbol) => of(symbol).and(self.odds.raised()),
             Report::Quiet => Weights::default().and(self.odds.quiet()),
             Report::Informed(own, beside) => {
@@ -192,7 +196,9 @@ impl Shape {
     /// ln of its likelihood by that of N.
     fn ratio(&self, report: Report) -> f64 {
         match report {
-            Report::Symbol(symbol) | Report::Informed(symbol, _) => self.ratios.root_cause(symbol),
+            Report::Symbol(symbol) | Report::Severe(symbol, _) | Report::Informed(symbol, _) => {
+                self.ratios.root_cause(symbol)
+            }
             Report::Raised(symbol) => self.odds.raised().0 + self.ratios.root_cause(symbol),
             Report::Quiet => self.odds.quiet().0,
             Report::Missing | Report::Invalid => 0.0,

@@ -1,3 +1,4 @@
+mod accident;
 mod course;
 mod informed;
 mod joining;

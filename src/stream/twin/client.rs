@@ -73,15 +73,17 @@ impl Client {
                 lesson.restart(of(Purpose::FitDrift));
                 Dynamics::Lstm { f: Transition::fit(lesson, &mut of(Purpose::Fit)), target }
             }
-            Family::B | Family::H => Dynamics::Process(Process::random(&mut plant, drift)),
+            Family::B | Family::H | Family::S => {
+                Dynamics::Process(Process::random(&mut plant, drift))
+            }
         };
         let mut of_sensing = of(Purpose::Sensing);
         let sensing = match family {
             Family::A => Sensing::network(&mut of_sensing),
-            Family::B | Family::H => Sensing::mixture(&mut of_sensing),
+            Family::B | Family::H | Family::S => Sensing::mixture(&mut of_sensing),
         };
         let noise_share = match family {
-            Family::A | Family::B => 0.1,
+            Family::A | Family::B | Family::S => 0.1,
             Family::H => of(Purpose::NoiseShare).random_range(0.05..0.6),
         };
         Self {
@@ -242,7 +244,8 @@ impl Client {
             FaultKind::TargetShift { .. }
             | FaultKind::Step { .. }
             | FaultKind::Ramp { .. }
-            | FaultKind::Oscillation { .. } => y,
+            | FaultKind::Oscillation { .. }
+            | FaultKind::Accident { .. } => y,
         }
     }
 }

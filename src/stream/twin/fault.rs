@@ -7,6 +7,7 @@ use std::ops::Range;
 
 use rand::RngExt as _;
 
+use super::slices::RUN;
 use super::{CHANNELS, Measurements, State};
 use crate::base::rng::Rng;
 use crate::session::Family;
@@ -22,6 +23,16 @@ pub(crate) struct Fault {
     pub(crate) length: usize,
     pub(crate) root: usize,
     pub(crate) kind: FaultKind,
+    /// What an accident does to each client; empty for every other kind.
+    pub(super) felt: Vec<Felt>,
+}
+
+/// What one client feels of an accident elsewhere.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(super) struct Felt {
+    push: State,
+    /// Steps after the root.
+    delay: usize,
 }
 
 /// The kinds of [`Fault`], with their size.
@@ -60,6 +71,10 @@ pub(crate) enum FaultKind {
     NoiseBurst {
         channels: [bool; CHANNELS],
     },
+    /// A large constant push on the state that all clients feel.
+    Accident {
+        push: State,
+    },
 }
 
 impl FaultKind {
@@ -73,6 +88,7 @@ impl FaultKind {
             Self::Bias { .. } => "sensor bias",
             Self::StuckAt { .. } => "stuck-at sensor",
             Self::NoiseBurst { .. } => "sensor noise burst",
+            Self::Accident { .. } => "accident",
         }
     }
 
@@ -88,13 +104,19 @@ impl Fault {
         self.start..self.start + self.length
     }
 
+    /// What it adds at step `t` to the state of a client that is not its root.
+    pub(super) fn felt_by(&self, client: usize, t: usize) -> Option<State> {
+        let felt = self.felt.get(client)?;
+        (t >= self.start + felt.delay).then_some(felt.push)
+    }
+
     /// What it adds at step `t` of its course: to the target in family A, to the state otherwise.
     pub(super) fn push(&self, t: usize) -> State {
         // Counted from 1, so that the first step of a fault is not an empty one.
         let k = (t - self.start + 1) as f64;
         match self.kind {
             FaultKind::TargetShift { delta } => [delta; 2],
-            FaultKind::Step { push } => push,
+            FaultKind::Step { push } | FaultKind::Accident { push } => push,
             FaultKind::Ramp { push } => push.map(|p| p * 1.6 * k / self.length as f64),
             FaultKind::Oscillation { push, period } => {
                 push.map(|p| p * 1.3 * (TAU * k / f64::from(period)).sin())
@@ -105,6 +127,12 @@ impl Fault {
         }
     }
 }
+
+/// Family S: size of an accident at its root, the share of it that others feel, and the latest step at
+/// which they begin to. Ordinary faults of family B have sizes of 0.375 to 0.9.
+const ACCIDENT: Range<f64> = 2.5..5.0;
+const SHARE: Range<f64> = 0.2..0.6;
+const LATEST: usize = 1;
 
 /// All faults of a family within the steps `during`, in order and never overlapping.
 pub(super) fn schedule(
@@ -117,6 +145,7 @@ pub(super) fn schedule(
     let spacing = match family {
         Family::A => 100,
         Family::B | Family::H => 120,
+        Family::S => return accidents(clients, during, rng),
     };
     // The first fault waits half a spacing: every one has a quiet stretch on either side.
     (during.start + spacing / 2..during.end)
@@ -126,9 +155,35 @@ pub(super) fn schedule(
             let (length, kind) = match family {
                 Family::A => (10, FaultKind::TargetShift { delta }),
                 Family::B => (rng.random_range(15..=40), draw(6, rng)),
-                Family::H => (rng.random_range(15..=40), draw(3, rng)),
+                Family::H | Family::S => (rng.random_range(15..=40), draw(3, rng)),
             };
-            Fault { start, length, root, kind }
+            Fault { start, length, root, kind, felt: Vec::new() }
+        })
+        .collect()
+}
+
+/// One accident a run, 8 to 30 steps after its start. The root is pushed with its whole size; every other
+/// client with a share of it, in a direction of its own, in the same step or in the next one.
+fn accidents(clients: usize, during: Range<usize>, rng: &mut Rng) -> Vec<Fault> {
+    let in_any_direction = |size: f64, rng: &mut Rng| {
+        let angle = rng.random_range(0.0..TAU);
+        [size * angle.cos(), size * angle.sin()]
+    };
+    during
+        .step_by(RUN)
+        .map(|run| {
+            let root = rng.random_range(0..clients);
+            let start = run + rng.random_range(8..=30);
+            let length = rng.random_range(20..=40);
+            let size = rng.random_range(ACCIDENT);
+            let push = in_any_direction(size, rng);
+            let felt = (0..clients).map(|_| {
+                let share = rng.random_range(SHARE);
+                let push = in_any_direction(size * share, rng);
+                Felt { push, delay: rng.random_range(0..=LATEST) }
+            });
+            let felt = felt.collect();
+            Fault { start, length, root, kind: FaultKind::Accident { push }, felt }
         })
         .collect()
 }

@@ -10,7 +10,7 @@ use super::client::{Client, Inflow};
 use super::coupling::{BLOCK, Coupling};
 use super::fault::{self, Fault};
 use super::graph::Graph;
-use super::slices::{Slices, slices};
+use super::slices::{PAUSE, RUN, Slices, slices};
 use super::sources::{Purpose, Sources};
 use super::{CHANNELS, State};
 use crate::session::{Family, TwinSource};
@@ -31,6 +31,8 @@ pub(crate) struct TwinPlant {
     pub(super) faults: Vec<Fault>,
     /// Faults are at all clients, not only at their root.
     everywhere: bool,
+    /// It is watched in short runs.
+    in_runs: bool,
     slices: Slices,
     /// States of each client: the last few before the block that was worked out ahead, then those
     /// of the block.
@@ -48,7 +50,7 @@ impl TwinPlant {
         let sources = Sources::new(seed);
         let delays = match source.family {
             Family::A => 1..=1,
-            Family::B | Family::H => 1..=MAX_DELAY,
+            Family::B | Family::H | Family::S => 1..=MAX_DELAY,
         };
         let graph = Graph::draw(source.clients, delays, &mut sources.plant(Purpose::Graph));
         let slices = slices(source);
@@ -73,6 +75,7 @@ impl TwinPlant {
             clients,
             faults,
             everywhere: source.everywhere,
+            in_runs: source.family == Family::S,
             slices,
             t: 0,
         };
@@ -112,6 +115,16 @@ impl TwinPlant {
         &self.states
     }
 
+    /// Whether a run begins with step `t`.
+    pub(crate) fn begins_run(&self, t: usize) -> bool {
+        t == 0 || self.in_runs && t.is_multiple_of(RUN)
+    }
+
+    /// Seconds from the first step to step `t`.
+    pub(crate) fn clock(&self, t: usize) -> usize {
+        if self.in_runs { t + t / RUN * PAUSE } else { t }
+    }
+
     /// What `client` is ("two tanks").
     pub(crate) fn title(&self, client: usize) -> &'static str {
         self.clients[client].title()
@@ -136,7 +149,15 @@ impl TwinPlant {
         let t = self.t;
         self.t += 1;
         if self.shown == self.ahead() {
-            self.look_ahead(BLOCK, Some(t));
+            let mut steps = BLOCK;
+            if self.in_runs {
+                let done = t % RUN;
+                if done == 0 && t > 0 {
+                    self.look_ahead(PAUSE, None);
+                }
+                steps = steps.min(RUN - done);
+            }
+            self.look_ahead(steps, Some(t));
             self.shown = 0;
         }
         for (state, track) in self.states.iter_mut().zip(&self.tracks) {
@@ -175,7 +196,10 @@ impl TwinPlant {
             for (k, driven) in driven.into_iter().enumerate() {
                 let at_work = from.and_then(|from| {
                     let fault = &faults[active(faults, from + k)?];
-                    (*everywhere || fault.root == index).then(|| fault.push(from + k))
+                    if *everywhere || fault.root == index {
+                        return Some(fault.push(from + k));
+                    }
+                    fault.felt_by(index, from + k)
                 });
                 x = clients[index].advance(x, driven, at_work.unwrap_or_default());
                 tracks[index].push(x);
@@ -209,7 +233,7 @@ fn inflows(family: Family, graph: &Graph, child: usize, sources: Sources) -> Vec
             let mut rng = sources.edge(Purpose::Coupling, edge.parent, child);
             let coupling = match family {
                 Family::A => Coupling::lstm(&mut rng),
-                Family::B => Coupling::tanh(0.5, &mut rng),
+                Family::B | Family::S => Coupling::tanh(0.5, &mut rng),
                 Family::H => Coupling::tanh(0.9, &mut rng),
             };
             Inflow { parent: edge.parent, delay: edge.delay, coupling }
@@ -223,7 +247,7 @@ fn rehearse(family: Family, graph: &Graph, clients: &mut [Client], sources: Sour
         // g_dep is slow to run; its signal repeats with the target's period and amplitude block.
         Family::A => 2000,
         // Set points wander slowly; a short run would see too few of them.
-        Family::B | Family::H => 20_000,
+        Family::B | Family::H | Family::S => 20_000,
     };
     let mut trajectories = vec![Vec::new(); clients.len()];
     for &client in graph.order() {

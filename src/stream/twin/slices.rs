@@ -22,10 +22,17 @@ impl Slices {
     }
 }
 
+/// Steps of a run of family S.
+pub(super) const RUN: usize = 100;
+/// Steps between two runs of family S that nobody sees: the plant recovers.
+pub(super) const PAUSE: usize = 100;
+
+/// Which steps are meant for what. Those between two runs of family S are not counted.
 pub(crate) fn slices(source: &TwinSource) -> Slices {
     let anomalous = match source.family {
         Family::A => 6000,
         Family::B | Family::H => 9000,
+        Family::S => 100 * RUN,
     };
     Slices {
         fit: 0..4000,

@@ -183,6 +183,7 @@ fn faults_have_their_specified_size() {
                 }
                 FaultKind::NoiseBurst { channels } => assert!(channels.contains(&true)),
                 FaultKind::TargetShift { .. } => panic!("only family A has a target"),
+                FaultKind::Accident { .. } => panic!("only family S has accidents"),
             }
             seen += 1;
         }

@@ -8,6 +8,7 @@ use std::sync::Arc;
 use serde_json::json;
 
 use super::splices::{self, Spliced};
+use super::sudden::{self, Sudden};
 use crate::engine;
 use crate::engine::experiment::recorded::with_data;
 use crate::engine::handle::Options;
@@ -123,6 +124,7 @@ fn plant_jobs(options: &StudyOptions) -> Vec<Job> {
         }
     }
     jobs.extend(splices::jobs(options.quick));
+    jobs.extend(sudden::jobs(options));
     for twin in TWINS {
         for seed in options.seeds_from(TWIN_SEED, 5, 1) {
             let inputs = json!({ "family": twin.name, "seed": seed });
@@ -206,11 +208,14 @@ fn report(done: &[Done]) -> Result<Report, StudyError> {
     let mut families: Vec<(String, Vec<f64>)> = Vec::new();
     let mut spliced: Vec<Spliced> = Vec::new();
     let mut twins: Vec<(String, Figures)> = Vec::new();
+    let mut accidents: Vec<Sudden> = Vec::new();
     for done in done {
         if let Some(name) = done.input::<Option<String>>("data")? {
             runs.extend(done.read::<Option<Score>>()?.map(|score| (name, score)));
         } else if done.input::<Option<u32>>(splices::DATA)?.is_some() {
             spliced.push(done.read()?);
+        } else if done.input::<Option<String>>(sudden::DATA)?.is_some() {
+            accidents.push(done.read()?);
         } else {
             let (family, figures): (String, Figures) = (done.input("family")?, done.read()?);
             add(&mut families, family.clone(), figures.f1);
@@ -224,8 +229,11 @@ fn report(done: &[Done]) -> Result<Report, StudyError> {
     for seed in &spliced {
         all_spliced.add(seed);
     }
-    let of_all: Vec<Promise> =
-        promises(&lines, &families).into_iter().chain(of_splices(&all_spliced)).collect();
+    let of_all: Vec<Promise> = promises(&lines, &families)
+        .into_iter()
+        .chain(of_splices(&all_spliced))
+        .chain(of_accidents(&accidents))
+        .collect();
     for promise in &of_all {
         let wanted = format!("{} {}", promise.relation, promise.wanted);
         promised.lines.push(vec![
@@ -246,7 +254,7 @@ fn report(done: &[Done]) -> Result<Report, StudyError> {
     Ok(Report {
         tables: vec![COLUMNS.table("Runs", 1, &lines), promised],
         reading: vec![reading],
-        rows: rows(&lines, &twins, &spliced, &of_all),
+        rows: rows(&lines, &twins, &spliced, &accidents, &of_all),
         ..Report::default()
     })
 }
@@ -271,6 +279,7 @@ fn rows(
     runs: &[Line<'_>],
     twins: &[(String, Figures)],
     spliced: &[Spliced],
+    accidents: &[Sudden],
     promises: &[Promise],
 ) -> Vec<Row> {
     let twins = columns::Line::group(twins.iter().map(|(name, run)| (name, "evidence", run)));
@@ -278,6 +287,7 @@ fn rows(
     let mut rows = COLUMNS.rows(runs);
     rows.extend(OF_FAMILIES.rows(&twins));
     rows.extend(splices::rows(spliced));
+    rows.extend(sudden::rows(accidents));
     rows.extend(OF_PROMISES.rows(&promises));
     rows
 }
@@ -321,6 +331,23 @@ fn of_splices(spliced: &Spliced) -> Vec<Promise> {
     vec![
         Promise::at_least("second attacks: own incident", wanted, spliced.own as f64),
         Promise::at_most("second attacks: not announced", 0.0, spliced.unsaid() as f64),
+    ]
+}
+
+/// What was promised about accidents that strike everybody at once, where there were any.
+fn of_accidents(accidents: &[Sudden]) -> Vec<Promise> {
+    let all = Sudden::sum(&accidents.iter().collect::<Vec<_>>());
+    if all.accidents == 0 {
+        return Vec::new();
+    }
+    let share = |n: usize| n as f64 / all.accidents as f64;
+    vec![
+        Promise::at_least("sudden accidents: named rightly", sudden::RIGHT, share(all.right)),
+        Promise::at_most(
+            "sudden accidents: neither named rightly nor a tie with the root",
+            sudden::WRONG,
+            share(all.not_right()),
+        ),
     ]
 }
 
@@ -395,7 +422,7 @@ mod tests {
     #[test]
     fn other_programs_get_promises_with_what_was_measured() {
         let promises = [Promise::at_most("x", 2.0, 10.0), Promise::at_least("y", 1.0, 1.0)];
-        let rows = rows(&[], &[], &[Spliced::default()], &promises);
+        let rows = rows(&[], &[], &[Spliced::default()], &[], &promises);
         let text = serde_json::to_string(&rows).expect("plain data");
         assert!(text.contains(r#""not_mentioned":0"#), "{text}");
         assert!(text.contains(r#""method":"x","seeds":1,"relation":"at most","wanted":2.0,"measured":10.0,"holds":"no""#), "{text}");
@@ -408,6 +435,6 @@ mod tests {
         let options = StudyOptions { data, quick: true, ..StudyOptions::default() };
         assert!(matches!((OUTSIDE.jobs)(&options), Err(StudyError::NoData { .. })));
         let jobs = (ACCEPTANCE.jobs)(&options).expect("plants need no data");
-        assert_eq!(jobs.len(), 2 * 2 + 1 + TWINS.len());
+        assert_eq!(jobs.len(), 2 * 2 + 1 + 1 + TWINS.len());
     }
 }

@@ -23,6 +23,8 @@ pub(crate) struct Declared {
     /// Last step with evidence for it.
     pub last: usize,
     pub root: Option<usize>,
+    /// Who may be the root while nobody is named.
+    pub candidates: Vec<usize>,
     /// Clients with their weights as the root.
     pub suspects: Vec<(usize, f64)>,
 }
@@ -61,7 +63,8 @@ impl MethodOutput {
                         None => suspects.push((*client, 1.0)),
                     }
                 }
-                Declared { onset, opened: onset, last, root: Some(name), suspects }
+                let candidates = Vec::new();
+                Declared { onset, opened: onset, last, root: Some(name), candidates, suspects }
             })
             .collect();
         Self { incidents, names }

@@ -156,6 +156,7 @@ impl Gathered {
                 opened: alarm.opened,
                 last: last.unwrap_or(alarm.opened),
                 root,
+                candidates: alarm.last.candidates.iter().filter_map(|name| client(name)).collect(),
                 suspects,
             }
         };

@@ -36,6 +36,30 @@ fn a_stream_tells_time_labels_and_events() {
 }
 
 #[test]
+fn accidents_strike_everybody_near_the_start_of_a_run() {
+    let mut stream = TwinStream::open(&source(Family::S, 4), 4).unwrap();
+    let start = stream.start;
+    let mut frame = Frame::default();
+    for t in 0..250 {
+        assert!(stream.next(&mut frame).unwrap());
+        assert_eq!(frame.continuity == Continuity::NewRun, t % 100 == 0);
+        assert_eq!(frame.time, at(start, t + t / 100 * 100));
+    }
+    let slices = stream.plant().slices().clone();
+    assert_eq!((stream.events().len(), slices.steps()), (100, 19_000));
+    for (event, fault) in stream.events().iter().zip(stream.plant().faults()) {
+        assert!(slices.anomalous.contains(&fault.start));
+        assert!((8..=30).contains(&(fault.start % 100)) && fault.steps().end % 100 > 8);
+        assert_eq!((event.affected.len(), &event.what[..]), (3, "accident"));
+        let felt: Vec<_> = (0..4).map(|client| fault.felt_by(client, fault.start + 1)).collect();
+        let size = |push: State| push[0].hypot(push[1]);
+        let whole = size(fault.push(fault.start));
+        assert!((2.5..=5.0).contains(&whole));
+        assert!(felt.iter().all(|push| size(push.expect("a push")) <= 0.6 * whole + 1e-9));
+    }
+}
+
+#[test]
 fn slices_follow_each_other() {
     for (family, steps) in [(Family::A, 15_000), (Family::B, 18_000), (Family::H, 18_000)] {
         let s = slices(&source(family, 2));

@@ -38,6 +38,7 @@ fn declared(onset: usize, last: usize, root: usize) -> Declared {
         opened: onset + 2,
         last,
         root: Some(root),
+        candidates: Vec::new(),
         suspects: vec![(0, 0.2), (1, 0.5), (2, 0.3)],
     }
 }

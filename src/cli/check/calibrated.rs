@@ -1,0 +1,60 @@
+//! What the kept models of a session say about its calibration.
+
+use std::io::Write;
+
+use color_eyre::eyre::Result;
+
+use super::wrapped;
+use crate::engine::prepare;
+use crate::engine::run::{Run, RunOptions};
+use crate::session::{Mode, Session};
+use crate::site::grader::SETTLING;
+use crate::stream::Part;
+use crate::stream::resolution::Grids;
+
+/// How many steps at the start of a run are not judged, as far as it is known.
+pub(super) fn print_not_judged(out: &mut impl Write, session: &Session, step_s: f64) -> Result<()> {
+    let prepared = prepare::kept(session, &prepare::cache_file(session)).ok();
+    let sites = prepared.iter().flat_map(|prepared| &prepared.clients);
+    let sooner: Vec<(&str, usize)> = sites
+        .map(|site| (&site.name[..], site.fit.grader.settling()))
+        .filter(|(_, steps)| *steps < SETTLING)
+        .collect();
+    let seconds = |steps: usize| steps as f64 * step_s;
+    let s = seconds(SETTLING);
+    if sooner.is_empty() {
+        writeln!(out, "not judged  the first {SETTLING} steps ({s} s) of every run")?;
+        return Ok(());
+    }
+    writeln!(
+        out,
+        "not judged  the first {SETTLING} steps ({s} s) of every run; fewer for these clients:"
+    )?;
+    for (client, steps) in sooner {
+        writeln!(out, "            {client:<10} the first {steps} steps ({} s)", seconds(steps))?;
+    }
+    Ok(())
+}
+
+/// Clients whose calibration makes their alarms too slow; known once models were made.
+pub(super) fn print_insensitive(out: &mut impl Write, session: &Session) -> Result<()> {
+    if session.live().is_some() {
+        return Ok(());
+    }
+    let Ok(prepared) = prepare::kept(session, &prepare::cache_file(session)) else {
+        return Ok(());
+    };
+    let stream = Grids::of(session)?.open(session, Part::Replay)?;
+    let run = Run::over(stream, session, &prepared, RunOptions::new(Mode::Evidence))?;
+    for (client, what) in run.insensitive() {
+        writeln!(out, "{:<12}{:<10} {what}", "sensitivity", prepared.clients[client].name)?;
+    }
+    let mut head = "calibration";
+    for (client, what) in prepared.clients.iter().zip(run.abnormal()) {
+        for line in what.iter().flat_map(|what| wrapped(what)) {
+            writeln!(out, "{head:<12}{:<10} {line}", client.name)?;
+            head = "";
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,128 @@
+//! Accidents that strike several clients at once.
+//!
+//! When clients are saturated within two steps of each other, their symbols are all of the highest level, and
+//! what is left to tell them apart is noise: small differences of their tables, a symbol before the onset,
+//! one that a response has changed. None of that may name a root. So for clients that are struck
+//! together all symbols count the same, and two things decide: who is struck first, and how severe that
+//! step is. Where that is not enough the incident names nobody and shows who it may be.
+//!
+//! Where a session declares who affects whom, that decides and nothing here is used.
+
+use super::Inference;
+use super::client::Client;
+use super::posterior::{largest, softmax};
+use crate::evidence::severity::AN_OCTAVE;
+use crate::evidence::symbol::Symbol;
+use crate::server::health::Report;
+
+/// Clients whose bursts begin so many steps after the first are struck together with it.
+const TOGETHER: u64 = 1;
+/// What an octave of severity says for a client, in nats.
+const OCTAVE: f64 = 0.85;
+/// What it says for a client that it is struck in the first step, in nats: a cause seldom shows after its
+/// effect.
+const FIRST: f64 = 5.0;
+/// Probability from which on one of them is named.
+const NAMED: f64 = 0.7;
+/// Those of a tie that are shown have this probability together.
+const SHOWN: f64 = 0.97;
+
+/// Steps of a burst that are looked at: with two of them at the highest level it counts.
+const LOOKED_AT: u64 = 3;
+/// Steps before the alarm in which a common onset may lie.
+const BEFORE_ALARM: u64 = 8;
+
+/// The beginning of a burst of highest symbols.
+#[derive(Debug, Clone, Copy)]
+struct Strike {
+    step: u64,
+    severity: u8,
+    /// Highest symbols of the steps that are looked at.
+    highest: u64,
+}
+
+impl Strike {
+    /// Whether it is more than a single symbol, as far as that can be known at `now`.
+    fn counts(&self, now: u64) -> bool {
+        let seen = (now + 1 - self.step).min(LOOKED_AT);
+        self.highest >= seen.min(LOOKED_AT - 1)
+    }
+}
+
+/// The last bursts of a client.
+#[derive(Debug, Clone, Copy, Default)]
+pub(super) struct Strikes([Option<Strike>; 4]);
+
+impl Strikes {
+    /// Takes the next report.
+    pub(super) fn step(&mut self, report: Report, highest: Symbol, step: u64) {
+        if report.own() == Some(highest) {
+            for strike in self.0.iter_mut().flatten().filter(|s| step < s.step + LOOKED_AT) {
+                strike.highest += 1;
+            }
+        }
+        if let Report::Severe(_, severity) = report {
+            self.0.rotate_right(1);
+            self.0[0] = Some(Strike { step, severity, highest: 1 });
+        }
+    }
+
+    /// The first burst that counts of those that began in `from..=until`.
+    fn first(&self, from: u64, until: u64, now: u64) -> Option<Strike> {
+        let mut bursts = self.0.iter().rev().flatten();
+        bursts.find(|s| (from..=until).contains(&s.step) && s.counts(now)).copied()
+    }
+}
+
+impl Inference {
+    /// What speaks for each client once those that were struck together with the leader count the same;
+    /// none where it was struck alone. `alarm` is the step of the alarm.
+    pub(super) fn struck_together(
+        &self,
+        attribution: &[f64],
+        leader: usize,
+        alarm: u64,
+    ) -> Option<Vec<f64>> {
+        if self.reach.is_declared() {
+            return None;
+        }
+        let earliest = alarm.saturating_sub(BEFORE_ALARM);
+        let heard = |client: &&Client| client.is_heard();
+        let strikes = self.clients.iter().filter(heard);
+        let first = strikes.filter_map(|c| c.strikes.first(earliest, alarm, self.step));
+        let first = first.map(|strike| strike.step).min()?;
+        let weight = |client: &Client| {
+            let strike = client.strikes.first(first, first + TOGETHER, self.step)?;
+            let octaves = f64::from(strike.severity) / AN_OCTAVE;
+            Some(OCTAVE * octaves + if strike.step == first { FIRST } else { 0.0 })
+        };
+        let weights: Vec<Option<f64>> =
+            self.clients.iter().map(|c| weight(c).filter(|_| c.is_heard())).collect();
+        weights[leader]?;
+        if weights.iter().flatten().count() < 2 {
+            return None;
+        }
+        let most = weights.iter().flatten().copied().fold(f64::NEG_INFINITY, f64::max);
+        // Whoever is not struck stands as far behind as before.
+        let behind = attribution.iter().map(|a| a - attribution[leader] + most);
+        Some(weights.iter().zip(behind).map(|(weight, behind)| weight.unwrap_or(behind)).collect())
+    }
+}
+
+/// Who may be the root where nobody leads clearly, the likeliest first; empty where one does.
+pub(super) fn tied(values: &[f64]) -> Vec<usize> {
+    let mut posterior = vec![0.0; values.len()];
+    softmax(values, &mut posterior);
+    if posterior[largest(values, 0)] >= NAMED {
+        return Vec::new();
+    }
+    let mut order: Vec<usize> = (0..values.len()).collect();
+    order.sort_by(|a, b| posterior[*b].total_cmp(&posterior[*a]).then(a.cmp(b)));
+    let mut sum = 0.0;
+    order.retain(|n| {
+        let is_shown = sum < SHOWN;
+        sum += posterior[*n];
+        is_shown
+    });
+    order
+}
