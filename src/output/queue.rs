@@ -25,13 +25,11 @@ fn sealed(line: &str) -> String {
 
 /// The fact that was stored; none where it is damaged. Older programs stored no checksum.
 fn unsealed(stored: &str) -> Option<&str> {
-    match stored.rsplit_once('\t') {
-        Some((line, sum)) => (sha256(line.as_bytes())[..SUM] == *sum).then_some(line),
-        None => {
-            let is_json = || serde_json::from_str::<serde::de::IgnoredAny>(stored).is_ok();
-            (stored.starts_with('{') && is_json()).then_some(stored)
-        }
+    if let Some((line, sum)) = stored.rsplit_once('\t') {
+        return (sha256(line.as_bytes())[..SUM] == *sum).then_some(line);
     }
+    let is_json = || serde_json::from_str::<serde::de::IgnoredAny>(stored).is_ok();
+    (stored.starts_with('{') && is_json()).then_some(stored)
 }
 
 /// A fact that waits.

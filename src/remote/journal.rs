@@ -364,7 +364,13 @@ mod tests {
     fn a_damaged_step_of_a_journal_is_asked_for_again() {
         let folder = tempfile::tempdir().expect("a folder for the test");
         let path = folder.path().join("journal.sqlite");
-        let journal = Journal::open(&path, "one", 5, false).expect("a new journal");
+        let id = RunId {
+            agreements: vec!["one".to_owned()],
+            edges: Vec::new(),
+            names: vec!["A".to_owned()],
+            models: Some(5),
+        };
+        let journal = Journal::open(&path, &id, false).expect("a new journal");
         let step = Step::new(1, Timestamp::UNIX_EPOCH, Continuity::Next, vec![vec![1, 2]]);
         journal.keep(1, &vec![Some(step.clone())]).expect("kept");
         journal.keep_answer(1, 0, b"answer").expect("kept");

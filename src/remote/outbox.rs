@@ -414,7 +414,7 @@ mod tests {
         let open = || Outbox::open(&folder.path().join("outbox.sqlite"), "one").expect("an outbox");
         let outbox = open();
         for step in 0..4 {
-            outbox.keep(step, b"release").expect("kept");
+            outbox.keep(step, b"release", SpentSoFar::default()).expect("kept");
             outbox.keep_orders(step, b"orders").expect("kept");
         }
         outbox.check_all(3).expect("all are there");

@@ -56,7 +56,7 @@ pub(super) fn of(whitening: &Whitening, calibration: &Recording) -> usize {
     let runs = runs(&starts, &all);
     let looks_settled = |after: usize| {
         let is_usual = |until: usize| {
-            let seen = runs.iter().flat_map(|run| run.get(after..until.min(run.len())));
+            let seen = runs.iter().filter_map(|run| run.get(after..until.min(run.len())));
             let seen: Vec<Symbol> = seen.flatten().flatten().copied().collect();
             let elevated = seen.iter().filter(|s| s.level() >= grading.elevated()).count() as f64;
             let expected = usual * seen.len() as f64;

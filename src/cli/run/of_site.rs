@@ -17,7 +17,7 @@ use super::text::{self, clock};
 use crate::fact::Fact;
 use crate::record::batch::AboutTable::Both;
 use crate::record::{Holds, RecordError, Recording, StepMark};
-use crate::site::{LocalView, Truth};
+use crate::site::Truth;
 use crate::wire::{Crossed, Entries};
 
 /// Says that there are no verdicts, and prints what there is.
@@ -59,10 +59,13 @@ fn print_content(out: &mut impl Write, recording: &Recording) -> Result<()> {
     let (first, last) = (clock(first.time), clock(last.time));
     writeln!(out, "site        {name}: {} steps, {first} to {last}", steps.len())?;
     let residuals = recording.residuals(client)?;
-    let columns: [(&str, fn(&LocalView) -> f32); 3] =
-        [("surprise", |seen| seen.surprise), ("d_c", |seen| seen.d_c), ("d_a", |seen| seen.d_a)];
+    let columns = [
+        ("surprise", residuals.iter().map(|seen| seen.surprise).collect::<Vec<_>>()),
+        ("d_c", residuals.iter().map(|seen| seen.d_c).collect()),
+        ("d_a", residuals.iter().map(|seen| seen.d_a).collect()),
+    ];
     for (what, column) in columns {
-        if let Some((value, time)) = largest(&steps, residuals.iter().map(column)) {
+        if let Some((value, time)) = largest(&steps, column.into_iter()) {
             writeln!(out, "largest     {what} {value:.1} at {}", clock(time))?;
         }
     }

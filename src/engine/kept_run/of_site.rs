@@ -84,7 +84,9 @@ impl SiteRecording {
     pub(crate) fn sent(&mut self, messages: &[Vec<u8>]) {
         if let Some(recorder) = &self.kept.recorder {
             let log = recorder.carrier_log();
-            messages.iter().for_each(|message| log.sent(message));
+            for message in messages {
+                log.sent(message);
+            }
         }
     }
 

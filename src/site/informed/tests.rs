@@ -15,7 +15,7 @@ use crate::session::SendPolicy;
 use crate::site::enrolment::{Calibrated, enrol};
 use crate::site::grader::SiteSettings;
 use crate::site::line::Line;
-use crate::wire::{Content, Message, Order};
+use crate::wire::{Content, Message};
 
 /// C1 drives C2, which drives C3; C4 stands alone.
 const EDGES: [Edge; 2] = [(0, 1, 1, 0.6), (1, 2, 2, 0.6)];
