@@ -87,25 +87,10 @@ pub(crate) fn run(
     super::check(session, *mode)?;
     let agreement = super::agreement(session, *mode, (place.0, client))?;
     let outbox = Outbox::open(options.outbox, &agreement)?;
-    let (file, names) = options.record;
-    let recording = SiteRecording::open(session, *mode, (place.0, names), file);
     let source = source(options, say)?;
     let mut sender = Sender::open(options, &agreement, outbox.start())?;
     let down = sender.down.clone();
-    let before = trained_before(&outbox, &options.models)?;
-    let mut site = Partner {
-        agreement,
-        held: options.models.iter().chain(&options.alone).cloned().collect(),
-        alone: options.alone.as_ref().map(|models| models.id),
-        told: String::new(),
-        trainee: Trainee::new(session, client, *place, before),
-        worker: None,
-        used: None,
-        outbox: Some(outbox),
-        source,
-        recording: Some(recording),
-        not_recorded: None,
-    };
+    let mut site = Partner::new(options, agreement, outbox, source)?;
     let (mut heard, mut told) = (Instant::now(), Instant::now());
     let (mut sent, mut sent_again) = (None, 0);
     let ended = loop {
@@ -295,7 +280,33 @@ struct Partner<'a> {
     not_recorded: Option<String>,
 }
 
-impl Partner<'_> {
+impl<'a> Partner<'a> {
+    /// A site before it has said anything.
+    fn new(
+        options: &'a Options<'a>,
+        agreement: String,
+        outbox: Outbox,
+        source: Option<Source>,
+    ) -> Result<Self, RemoteError> {
+        let Options { session, mode, client, place, .. } = options;
+        let (file, names) = options.record;
+        let recording = SiteRecording::open(session, *mode, (place.0, names), file);
+        let before = trained_before(&outbox, &options.models)?;
+        Ok(Self {
+            agreement,
+            held: options.models.iter().chain(&options.alone).cloned().collect(),
+            alone: options.alone.as_ref().map(|models| models.id),
+            told: String::new(),
+            trainee: Trainee::new(session, client, *place, before),
+            worker: None,
+            used: None,
+            outbox: Some(outbox),
+            source,
+            recording: Some(recording),
+            not_recorded: None,
+        })
+    }
+
     /// The run is over for this site.
     fn end(
         mut self,
