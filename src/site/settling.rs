@@ -4,10 +4,10 @@
 //! large. How long that lasts depends on the model and on the data. A calibration of many runs shows it:
 //! a run is judged from the first step on after which its starts look like the rest of the calibration.
 //! The steps from there on belong to the calibration, so thresholds know of them. With few runs nothing
-//! is known of starts, and [`SETTLING`] steps are not judged.
+//! is known of starts, and [`SETTLING`] steps are not judged; nor of a client of nothing but switches.
 
 use super::grader::{Nominal, SETTLING};
-use super::seen::FEWEST_RUNS;
+use super::seen::{FEWEST_RUNS, MOST_VALUES as SWITCH_VALUES};
 use super::whitening::{Recording, Whitening};
 use crate::evidence::cusum::excursion_peaks;
 use crate::evidence::likelihood::{Hypotheses, Ratios, Tables};
@@ -31,6 +31,9 @@ const ONE_IN: usize = 10;
 pub(super) fn of(whitening: &Whitening, calibration: &Recording) -> usize {
     let starts: Vec<bool> = calibration.iter().map(|(starts, _)| starts).collect();
     if starts.iter().filter(|starts| **starts).count() < FEWEST_RUNS {
+        return SETTLING;
+    }
+    if (0..whitening.sensors()).all(|sensor| is_switch(calibration, sensor)) {
         return SETTLING;
     }
     let (all, settled) = (whitening.rows(calibration, 0), whitening.rows(calibration, SETTLING));
@@ -70,6 +73,19 @@ pub(super) fn of(whitening: &Whitening, calibration: &Recording) -> usize {
         is_usual(after + WINDOW) && is_usual(SETTLING) && high * ONE_IN <= runs.len()
     };
     (SHORTEST..SETTLING).find(|after| looks_settled(*after)).unwrap_or(SETTLING)
+}
+
+/// Whether a sensor shows a few values only. A client of nothing but switches repeats its rows, and its
+/// first steps are judged by few changes.
+fn is_switch(calibration: &Recording, sensor: usize) -> bool {
+    let mut values: Vec<u32> = Vec::new();
+    calibration.iter().all(|(_, sample)| {
+        let bits = sample.y[sensor].to_bits();
+        if !values.contains(&bits) {
+            values.push(bits);
+        }
+        values.len() <= SWITCH_VALUES
+    })
 }
 
 /// The symbols of each run.
