@@ -62,7 +62,9 @@ fn table() -> impl Strategy<Value = Table> {
 
 fn finite() -> impl Strategy<Value = f64> {
     prop_oneof![
-        any::<u64>().prop_map(f64::from_bits).prop_filter("a number that is kept", |v| v.abs() <= 1e300),
+        any::<u64>()
+            .prop_map(f64::from_bits)
+            .prop_filter("a number that is kept", |v| v.abs() <= 1e300),
         (-1_000_000_i64..1_000_000).prop_map(|n| n as f64 / 1000.0),
     ]
 }
