@@ -83,7 +83,6 @@ use self::seen::ValueWatch;
 use self::sensor::{SensorFault, SensorWatch};
 use self::tape::SiteTape;
 use crate::evidence::enrolment::Enrolment;
-use crate::evidence::symbol::Symbol;
 use crate::nn::kernel::WeightsError;
 use crate::privacy::{
     Account, Faults, Ledger, PrivacyError, Provenance, Purpose, Randomness, Released, Terms,
@@ -426,29 +425,6 @@ impl Site {
     /// Its models and fits.
     pub(crate) fn prepared(&self) -> &PreparedSite {
         &self.prepared
-    }
-
-    /// What a screen on this machine may show of the last step.
-    pub(crate) fn local(&self) -> LocalView {
-        let mut view = LocalView::default();
-        if let Some(flags) = &self.flags {
-            flags.show(&mut view);
-        }
-        if let Some(evidence) = &self.evidence {
-            view.surprise = evidence.distance.sqrt();
-        }
-        view
-    }
-
-    /// What its last step was before anything of it was released.
-    pub(crate) fn truth(&self) -> Truth {
-        let graded = self.evidence.as_ref().map(|evidence| evidence.graded).unwrap_or_default();
-        let level = |symbol: Symbol| symbol.level() as u8;
-        Truth {
-            flags: self.flags.as_ref().and_then(|flags| flags.truth),
-            own: graded.own.map(level),
-            beside: graded.beside.map(level),
-        }
     }
 
     /// The steps of its run so far, where they are kept.

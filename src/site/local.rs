@@ -3,8 +3,10 @@
 //! Residuals, distances, sensors and measurements reach a console by this module alone. Nothing of it
 //! crosses the wire.
 
+use super::Site;
 #[cfg(test)]
 use super::material::ClientMaterial;
+use crate::evidence::symbol::Symbol;
 use crate::evidence::threshold::Flags;
 use crate::stream::{Frame, Row};
 
@@ -38,6 +40,31 @@ pub(crate) struct Truth {
     pub(crate) own: Option<u8>,
     /// Level of what its explainer does not explain (tier 2).
     pub(crate) beside: Option<u8>,
+}
+
+impl Site {
+    /// What a screen on this machine may show of the last step.
+    pub(crate) fn local(&self) -> LocalView {
+        let mut view = LocalView::default();
+        if let Some(flags) = &self.flags {
+            flags.show(&mut view);
+        }
+        if let Some(evidence) = &self.evidence {
+            view.surprise = evidence.distance.sqrt();
+        }
+        view
+    }
+
+    /// What its last step was before anything of it was released.
+    pub(crate) fn truth(&self) -> Truth {
+        let graded = self.evidence.as_ref().map(|evidence| evidence.graded).unwrap_or_default();
+        let level = |symbol: Symbol| symbol.level() as u8;
+        Truth {
+            flags: self.flags.as_ref().and_then(|flags| flags.truth),
+            own: graded.own.map(level),
+            beside: graded.beside.map(level),
+        }
+    }
 }
 
 /// The measurements of a row, for the site's own screen.
