@@ -366,7 +366,7 @@ fn remove_stale(folder: &Path, name: &str) {
 fn tidy_cache() {
     let folder = cache_folder(&CacheEnvironment::of_process());
     for folder in [folder.join("studies"), folder] {
-        // Nobody misses them: they are not told.
+        // These need no message.
         let _ = atomic_file::remove_stale(&folder, None);
     }
 }

@@ -8,6 +8,9 @@
 //! `app` and `view` are pure: no clock, no terminal, no thread. What the outside world does is in
 //! `run`, `term` and `signals`, and nowhere else. Only `cli` and `bench` import this module.
 
+// A new action, screen, question, knob or event must be decided on wherever it matters.
+#![deny(clippy::wildcard_enum_match_arm)]
+
 mod action;
 mod app;
 mod cast;
@@ -54,10 +57,12 @@ pub(crate) use compare::{Both, compare};
 pub(crate) use export::Format;
 pub(crate) use federation::{Lines, PartyView, watch_federation};
 pub(crate) use input::Keys;
+#[cfg(unix)]
+pub(crate) use input::read_keys;
 pub(crate) use keymap::{KEYS_FILE, actions, example_keys, keys_in_force, keys_of, keys_table};
 pub(crate) use own_site::watch_site;
 pub(crate) use run::{Appearance, Ending, is_possible, run};
-pub(crate) use still::{Still, goal, moment, still, view_names};
+pub(crate) use still::{Still, drawn, goal, moment, still, view_names};
 pub(crate) use subject::Subject;
-pub(crate) use theme::Choice as ThemeChoice;
+pub(crate) use theme::ThemeChoice;
 pub(crate) use timing::{Reopened, Twelve};

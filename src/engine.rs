@@ -10,7 +10,7 @@
 //! | [`experiment`] | the paper's own experiments, which no session can ask for: for studies only |
 //! | [`knob`] | what can be tuned while a session runs, one row of a table each |
 //! | [`run`] | from a prepared session to its facts, step by step, in either mode |
-//! | [`watch`] | the same for whoever looks on: measurements, residuals, incidents, orders, what-ifs |
+//! | [`watch`] | the same for a screen: measurements, residuals, incidents, orders, what-ifs |
 //! | [`handle`], `player`, [`places`], `protocol`, [`pace`], [`progress`] | [`spawn`]: all of it on a thread of its own, commands in, events out |
 //! | [`ledger_file`], [`ledger_key`] | where the ledgers of a run are kept, and what signs them |
 //! | `carried` | what a live session keeps from one start to the next |
@@ -22,7 +22,7 @@
 //! It must not know how anything is shown.
 
 pub(crate) mod branch;
-mod carried;
+pub(crate) mod carried;
 pub(crate) mod compare;
 pub(crate) mod cost;
 pub(crate) mod decimation;

@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::privacy::{Counted, Head};
 use crate::score::Score;
-use crate::server::lookup::TableVerdict as Declared;
+use crate::server::lookup::TableVerdict;
 use crate::session::Mode;
 use crate::stream::UnusedRows;
 
@@ -34,7 +34,7 @@ pub(crate) enum Fact {
     Updated(Incident),
     Closed(Incident),
     /// Table 1 declared a verdict without a root, for a run of steps that is over.
-    Verdict(TableVerdict),
+    Verdict(TableEpisode),
     Setting(Setting),
     /// What a client has released so far.
     Ledger(Ledger),
@@ -82,10 +82,10 @@ pub(crate) struct Incident {
     pub(crate) time: Timestamp,
     /// The decimated step of that time.
     pub(crate) step: u64,
-    /// The named root cause; `null` when nobody can be named.
+    /// The named root cause; `null` where none can be named.
     pub(crate) root: Option<String>,
     /// Probability of each client as the root, in the order of the session. The look-up of paper mode
-    /// has none: it names a root or nobody, and 1 for whom it names is all there is.
+    /// has none: the root it names has 1.
     pub(crate) posterior: Posterior,
     /// Who may be the root while nobody is named, the likeliest first.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -94,13 +94,13 @@ pub(crate) struct Incident {
     pub(crate) first_out: Option<String>,
     /// Who else feels it, in order of onset.
     pub(crate) effects: Vec<Effect>,
-    /// The method that says so.
+    /// The method that decided.
     #[serde(with = "mode")]
     pub(crate) mode: Mode,
     pub(crate) priority: Priority,
     /// First-out and root are different clients.
     pub(crate) disagree: bool,
-    /// What is said of the root.
+    /// The verdict about the root.
     #[serde(default)]
     pub(crate) verdict: Verdict,
     /// The root that all evidence speaks for by now, where it is not the named one.
@@ -112,10 +112,10 @@ pub(crate) struct Incident {
     /// How often its disturbance has shown itself again.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub(crate) continued: u64,
-    /// Its evidence has ended, and not everybody who took part has recovered.
+    /// Its evidence has ended, and not all members have recovered.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub(crate) stands: bool,
-    /// Its root is out of service: its alarm asks nobody.
+    /// Its root is out of service: its alarm does not ask for attention.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub(crate) suspended: bool,
     /// What is new, or why it is over.
@@ -160,7 +160,7 @@ pub(crate) struct Effect {
 /// A chain of known influences from a root to an effect.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub(crate) struct Via {
-    /// Root, whoever passes it on, effect.
+    /// Root, the clients between, effect.
     pub(crate) path: Vec<String>,
     /// How long influence takes along it when all is well; `null` where that is not known.
     pub(crate) delay_s: Option<Number>,
@@ -213,7 +213,7 @@ impl std::fmt::Display for Priority {
 /// {verdict, time, until, steps, clients}: an episode of paper mode that names no root. Its verdict is
 /// neither_both, imperfect_training, independent_clients, violates_assumptions or not_in_table.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub(crate) struct TableVerdict {
+pub(crate) struct TableEpisode {
     pub(crate) verdict: String,
     /// Its first step.
     pub(crate) time: Timestamp,
@@ -252,28 +252,28 @@ pub(crate) struct TableCount {
 
 impl TableCounts {
     /// The count of one verdict.
-    pub(crate) fn of_mut(&mut self, verdict: Declared) -> &mut TableCount {
+    pub(crate) fn of_mut(&mut self, verdict: TableVerdict) -> &mut TableCount {
         match verdict {
-            Declared::RootCause(_) => &mut self.root_cause,
-            Declared::NeitherBoth => &mut self.neither_both,
-            Declared::NoAnomaly => &mut self.no_anomaly,
-            Declared::ImperfectTraining => &mut self.imperfect_training,
-            Declared::IndependentClients => &mut self.independent_clients,
-            Declared::ViolatesAssumptions => &mut self.violates_assumptions,
-            Declared::NotInTable => &mut self.not_in_table,
+            TableVerdict::RootCause(_) => &mut self.root_cause,
+            TableVerdict::NeitherBoth => &mut self.neither_both,
+            TableVerdict::NoAnomaly => &mut self.no_anomaly,
+            TableVerdict::ImperfectTraining => &mut self.imperfect_training,
+            TableVerdict::IndependentClients => &mut self.independent_clients,
+            TableVerdict::ViolatesAssumptions => &mut self.violates_assumptions,
+            TableVerdict::NotInTable => &mut self.not_in_table,
         }
     }
 
     /// Every verdict in words, with its count.
     pub(crate) fn each(&self) -> [(&'static str, TableCount); 7] {
         [
-            (Declared::RootCause(0).said(), self.root_cause),
-            (Declared::NeitherBoth.said(), self.neither_both),
-            (Declared::ImperfectTraining.said(), self.imperfect_training),
-            (Declared::IndependentClients.said(), self.independent_clients),
-            (Declared::ViolatesAssumptions.said(), self.violates_assumptions),
-            (Declared::NotInTable.said(), self.not_in_table),
-            (Declared::NoAnomaly.said(), self.no_anomaly),
+            (TableVerdict::RootCause(0).said(), self.root_cause),
+            (TableVerdict::NeitherBoth.said(), self.neither_both),
+            (TableVerdict::ImperfectTraining.said(), self.imperfect_training),
+            (TableVerdict::IndependentClients.said(), self.independent_clients),
+            (TableVerdict::ViolatesAssumptions.said(), self.violates_assumptions),
+            (TableVerdict::NotInTable.said(), self.not_in_table),
+            (TableVerdict::NoAnomaly.said(), self.no_anomaly),
         ]
     }
 }
@@ -346,7 +346,7 @@ pub(crate) struct Spent {
 /// {client, time, what}
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub(crate) struct Quality {
-    /// Whose data; `null` when it is everybody's.
+    /// The client whose data it is; `null` for all clients.
     pub(crate) client: Option<String>,
     pub(crate) time: Timestamp,
     /// What is wrong with it: "gap", "stuck", "range", "clock jump", "out of calibration" with or
@@ -422,7 +422,7 @@ pub(crate) struct LatencyMs {
     pub(crate) steps: u64,
 }
 
-/// {client, from, until, why}: a client was out of service; its alarms asked nobody.
+/// {client, from, until, why}: a client was out of service; its alarms did not ask for attention.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Suspended {
     pub(crate) client: String,

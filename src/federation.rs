@@ -104,10 +104,10 @@ pub(crate) enum FederationError {
     Training(#[from] crate::nn::train::TrainError),
 }
 
-/// Who learns in a round. Nothing is sent that nobody learns from.
+/// Who learns in a round. Nothing is sent that no model learns from.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Stage {
-    /// Everybody, from each other: Algorithm 1.
+    /// All, from each other: Algorithm 1.
     Together,
     /// Clients from their own loss; nothing is sent.
     ClientsAlone,

@@ -8,27 +8,35 @@
 //! ```
 //!
 //! The rules are those of control rooms. A flag is not an alarm, an incident is. The client that rose
-//! first is evidence and not the verdict: both are said, and that they disagree. A root may be
-//! unknown. A root that is corrected keeps its number and its history, and asks again to be seen. An
-//! effect is suppressed by design until it stops being explained: then it is a second fault behind
-//! the first. Nothing is ever deleted.
+//! first is evidence and not the verdict: both are shown, and whether they disagree. A root may be
+//! unknown. When the root is corrected, the incident keeps its number and history, and its alarm asks
+//! again. An effect is suppressed by design until it is no longer explained: then it is a second fault
+//! behind the first. Nothing is ever deleted.
+//!
+//! There is one incident, [`group::Incident`]. Other modules see views of it or what it is made of:
+//!
+//! | type | what it is |
+//! |---|---|
+//! | [`Disturbance`](crate::server::disturbance::Disturbance) | what the server follows, in steps; the annunciator makes an incident of it |
+//! | [`fact::Incident`](crate::fact::Incident) | the line of JSON about an incident: names instead of numbers, the state at one time |
+//! | [`score::Alarm`](crate::score::Alarm) | what is judged, gathered from facts, also from those of other programs |
 //!
 //! Everything depends on data time alone: the same steps and the same orders give the same facts.
 //! Nothing here knows a screen, a thread, a file or which method found the verdicts.
 //!
 //! | module | what it is for |
 //! |---|---|
-//! | [`input`] | what is told about a step, whichever method found it |
+//! | [`input`] | the decision about a step, of either method |
 //! | [`rules`] | the numbers that decide |
 //! | [`state`] | the states of an alarm, as one table |
 //! | [`group`] | one incident: root, effects, first-out, priority |
 //! | [`annunciator`] | steps in, facts out |
 //! | `fold`, `table` | how verdicts become incidents: of the sequential decision, of Table 1 |
-//! | [`action`] | what an operator can do |
-//! | [`operate`] | how it is done and undone |
-//! | `carried` | what a run of a live session hands on to the next |
+//! | [`action`] | the actions of an operator |
+//! | [`operate`] | how actions are carried out and undone |
+//! | `carried` | the state that a run of a live session hands on to the next |
 //! | [`event`] | the one event: log line, fact and recording row are made from it |
-//! | `facts`, `quality` | events into facts; what is wrong with data |
+//! | `facts`, `quality` | events into facts; faults of the data |
 //! | [`verdict`] | root cause, propagated effect, single or unknown, client by client |
 //! | [`rate`], [`figures`] | alarms in ten minutes, floods, chattering, counts |
 
@@ -55,14 +63,14 @@ mod table;
 mod tests;
 
 pub(crate) use crate::fact::Verdict;
-pub(crate) use action::{Action, Refusal};
+pub(crate) use action::{OperatorAction, Refusal};
 pub(crate) use annunciator::{Annunciator, Place};
 pub(crate) use carried::{Carried, Changed};
 pub(crate) use event::{Edit, Event, What};
 pub(crate) use figures::Figures;
 pub(crate) use group::{Closed, Incident, Member, Origin};
 #[cfg(test)]
-pub(crate) use input::{ClientState, Outcome};
+pub(crate) use input::{ClientState, Disturbance, Outcome};
 pub(crate) use input::{Closing, QualityKind, QualityNote, Step, TableVerdict};
 pub(crate) use operate::Order;
 #[cfg(test)]

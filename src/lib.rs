@@ -15,15 +15,15 @@
 //! | [`evidence`] | the statistics that sites and server share: symbols, likelihoods, CUSUM, thresholds |
 //! | [`wire`] | the wall: what may cross between a site and the server, and what carries it |
 //! | [`site`] | everything that may see a client's measurements; steps on a row, hands out messages |
-//! | [`server`] | hears messages, decides once a step; learns how clients depend on each other |
+//! | [`server`] | receives messages, decides once a step; learns how clients depend on each other |
 //! | [`federation`] | Algorithm 1 over sites and server, the baselines, and how near they come to the oracle |
 //! | [`score`] | metrics, and the score of a list of alarms: sees verdicts and labels only |
-//! | [`fact`] | what a run says, one JSON line each: the same for commands, recordings and the screen |
+//! | [`fact`] | the facts of a run, one JSON line each: the same for commands, recordings and the screen |
 //! | [`output`] | facts for receivers outside: a queue on disk for each, and figures for a monitoring system |
 //! | [`incident`] | one alarm per root cause, its effects folded under it, and what operators do about it |
 //! | [`history`] | columnar history with gaps: any stretch at any zoom in a handful of look-ups |
 //! | [`record`] | recordings: a run stored while it happens in one SQLite file, and read again |
-//! | [`engine`] | runs a session: from its data to models, from its models to what is said |
+//! | [`engine`] | runs a session: from its data to models, from its models to facts |
 //! | [`attach`] | consoles of a running service, over a local socket |
 //! | [`remote`] | sites and server as processes of their own, over an MQTT broker |
 //! | [`study`] | how good the answers are: every table and figure |
@@ -36,7 +36,7 @@
 //! # The way of one sample, from the stream to the screen
 //!
 //! 1. `stream/decimate.rs`: some rows of measurements become one frame.
-//! 2. `engine/run/exchange.rs`: each site gets its own row of the frame, and nobody else's.
+//! 2. `engine/run/exchange.rs`: each site gets its own row of the frame, and no other.
 //! 3. `site/evidence.rs`, `site/flags.rs`: the site's model predicts the row; the residual becomes a
 //!    symbol of a few levels, or the flags (Z_c, Z_a).
 //! 4. `privacy/release.rs`: symbol or flags are noised and entered in the site's ledger.
@@ -44,7 +44,7 @@
 //! 6. `server/inference.rs`, `server/lookup.rs`: the server adds up the messages of all sites and decides.
 //! 7. `incident/fold.rs`: the decision opens, moves or closes incidents and folds effects under a root.
 //! 8. `incident/facts.rs`, `incident/verdict.rs`: events become facts; every client gets its verdict.
-//! 9. `engine/player.rs`: facts, incidents and readouts go to whoever holds the engine, at the asked pace.
+//! 9. `engine/player.rs`: facts, incidents and readouts go to the holder of the engine, at the asked pace.
 //! 10. `console/watched.rs`, `console/view.rs`: the console keeps them and draws the verdicts.
 //!
 //! A module imports only what stands above it, and only [`bench`] and [`cli`] import [`console`]:

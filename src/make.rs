@@ -27,13 +27,13 @@ pub(crate) enum MakeError {
     /// The operating system refused.
     #[error(transparent)]
     Write(#[from] WriteError),
-    /// Whoever takes live rows cannot be written to.
+    /// The receiver of live rows cannot be written to.
     #[error(transparent)]
     Sink(#[from] std::io::Error),
     /// A broker refuses, or what is said about it makes no sense.
     #[error("{0}")]
     Broker(String),
-    /// Somebody wished for an end.
+    /// It was stopped.
     #[error("stopped before the data was complete: no file was written")]
     Stopped,
 }
@@ -45,7 +45,7 @@ pub(crate) fn standing<'a>(folder: &Path, names: &[&'a str]) -> Vec<&'a str> {
     names.iter().copied().filter(stands).collect()
 }
 
-/// Whether somebody wishes for an end.
+/// Whether it is to stop.
 fn is_wanted(stop: &AtomicBool) -> bool {
     stop.load(Ordering::Relaxed)
 }

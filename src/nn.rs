@@ -12,19 +12,13 @@
 //! | [`augment`], [`step`] | the augmented chain; everything a client computes at a step |
 //! | [`online`], [`frozen`] | φ_m and f_s learning one step at a time, through f_m and h_m that do not change |
 //! | [`forgetting`] | how long a changed sample is felt |
-//! | [`cell`] | one LSTM cell of a window |
+//! | [`cell`], [`adam`] | the LSTM cell and the optimiser of everything that is written by hand |
 //! | [`timing`] | how long a step takes on this machine |
 //!
 //! # What exists more than once, and why
 //!
-//! The LSTM cell: candle-nn's defines the networks and trains them; [`kernel::cell`] streams and learns
-//! online, with lanes of hidden units and its own tanh; [`cell`] is
-//! the one for windows side by side, in proprietary training and in the synthetic plants. The last two
-//! round differently, and delivered models, synthetic data and facts depend on every bit of either.
-//!
-//! Adam: candle-nn's trains whatever candle trains; [`train::adam`] belongs to the hand-written trainer;
-//! [`online`] never stores a gradient, so its Adam is part of the step; the synthetic plants' keeps the
-//! rounding that their data were made with.
+//! The LSTM cell and Adam: candle-nn's define the networks and train what candle trains; [`cell`] and
+//! [`adam`] serve all hand-written code. [`train`] says where that is and how much faster it is.
 //!
 //! This module must not know where measurements come from or what is decided with residuals.
 
@@ -33,6 +27,7 @@
     reason = "an inner loop must be compiled inside the function that enables the instruction set"
 )]
 
+pub(crate) mod adam;
 pub(crate) mod augment;
 pub(crate) mod cell;
 pub(crate) mod checkpoint;

@@ -22,7 +22,7 @@
 //! | [`words`] | the same in sentences |
 //! | [`special`] | the arithmetic underneath |
 //!
-//! What is protected is a client's measurements against everybody who sees its messages, the
+//! What is protected is a client's measurements against every reader of its messages, the
 //! server included. What is not: that a client exists, when it sends, and how often.
 //!
 //! The gradients that the server returns are computed from values already noised, so they are

@@ -37,6 +37,7 @@
 //! | [`journal`] | what the server has heard, in SQLite |
 //! | [`server`] | the server at work |
 //! | [`load`] | many simulated sites, to measure |
+//! | [`stored`] | outbox and journal of any bytes, to test |
 //!
 //! It must not know how facts are printed.
 
@@ -52,6 +53,7 @@ pub(crate) mod outbox;
 pub(crate) mod server;
 pub(crate) mod site;
 mod store;
+pub(crate) mod stored;
 mod trainee;
 mod training;
 
@@ -98,7 +100,10 @@ pub(crate) enum RemoteError {
     Site { client: String, source: SiteError },
     #[error("the session has no client {name:?}; it has {known}")]
     NoClient { name: String, known: String },
-    #[error("thresholds.tier: States is not carried by a broker: use tier: Symbols")]
+    #[error(
+        "thresholds.tier: States over a broker needs data that is replayed: a site with a live source does \
+         not wait for what is predicted of its steps; use tier: Symbols"
+    )]
     Tier,
     #[error("{0}")]
     Refused(String),
@@ -118,14 +123,19 @@ pub(crate) enum RemoteError {
     Interrupted,
 }
 
-/// What site and server must agree on: everything that decides what is sent and what it means. Where data
-/// lies on either machine does not count.
-fn agreement(session: &Session, mode: Mode) -> Result<String, RemoteError> {
-    let clients: Vec<_> = session.clients.iter().map(|c| (&c.name, &c.columns)).collect();
+/// What a site and the server must agree on: everything that decides what the site sends and what it
+/// means. Where data lies on either machine does not count, nor do other clients: one can be added behind
+/// the others without any of them.
+fn agreement(
+    session: &Session,
+    mode: Mode,
+    (place, name): (usize, &str),
+) -> Result<String, RemoteError> {
+    let columns = session.clients.get(place).map(|client| &client.columns);
     let parts = (
-        (env!("CARGO_PKG_VERSION"), mode, session.seed, clients),
+        (env!("CARGO_PKG_VERSION"), mode, session.seed, (place, name, columns)),
         (&session.sampling, &session.model, &session.thresholds),
-        (&session.privacy, &session.edges),
+        &session.privacy,
     );
     let text = serde_json::to_string(&parts).map_err(|why| {
         RemoteError::Refused(format!("the session cannot be written as JSON: {why}"))
@@ -133,10 +143,20 @@ fn agreement(session: &Session, mode: Mode) -> Result<String, RemoteError> {
     Ok(sha256(text.as_bytes()))
 }
 
+/// That of each client.
+fn agreements(session: &Session, mode: Mode, names: &[String]) -> Result<Vec<String>, RemoteError> {
+    names.iter().enumerate().map(|(place, name)| agreement(session, mode, (place, name))).collect()
+}
+
+/// Models as people call them: their digest.
+fn named(models: u64) -> String {
+    format!("{models:016x}")
+}
+
 /// Refuses what a broker does not carry.
 fn check(session: &Session, mode: Mode) -> Result<(), RemoteError> {
     match (mode, session.thresholds.tier) {
-        (Mode::Evidence, Tier::States) => Err(RemoteError::Tier),
-        (Mode::Evidence, Tier::Symbols) | (Mode::Paper, _) => Ok(()),
+        (Mode::Evidence, Tier::States) if session.live().is_some() => Err(RemoteError::Tier),
+        (Mode::Evidence | Mode::Paper, _) => Ok(()),
     }
 }

@@ -31,7 +31,7 @@
 //! | [`inference`] | the sequential decision over symbols |
 //! | [`lookup`] | Table 1, its extension to M clients, the vote |
 //! | `evidence`, `flags` | either method as one step of the server |
-//! | [`decision`] | what the server says about a step |
+//! | [`disturbance`], [`decision`] | a disturbance as the server follows it; the decision about a step |
 //! | [`lifetime`] | how long an incident is followed |
 //! | [`health`] | how far a client's symbols are believed |
 //! | [`reach`], [`influence`] | who can affect whom: declared, and learned from nominal states |
@@ -39,8 +39,11 @@
 //! | [`rounds`], [`batch`], [`Together`] | training: f_s, gradients, how states move together |
 //! | `tape` | what was heard, step by step, to decide it again |
 
+#![cfg_attr(not(test), deny(clippy::wildcard_enum_match_arm))]
+
 pub(crate) mod batch;
 pub(crate) mod decision;
+pub(crate) mod disturbance;
 mod evidence;
 mod flags;
 pub(crate) mod health;
@@ -264,17 +267,17 @@ impl Server {
         }
     }
 
-    /// An operator accepts what clients have shown in so many steps as the new normal. `episode` is the
+    /// An operator accepts what clients have shown in so many steps as the new normal. `disturbance` is the
     /// decision's own number of the incident, if it is one of its own.
     pub(crate) fn accept(
         &mut self,
         members: &[(usize, usize)],
-        episode: Option<u64>,
+        disturbance: Option<u64>,
         send: &mut dyn FnMut(ToSite),
     ) {
         let step = self.inbox.step();
         if let Method::Evidence(decider) = &mut self.method {
-            decider.accept(members.iter().map(|(client, _)| *client), episode);
+            decider.accept(members.iter().map(|(client, _)| *client), disturbance);
         }
         for (client, steps) in members {
             send(ToSite::take_as_normal(*client, step, *steps));
@@ -285,7 +288,7 @@ impl Server {
     pub(crate) fn take_back(
         &mut self,
         members: &[usize],
-        episode: Option<u64>,
+        disturbance: Option<u64>,
         send: &mut dyn FnMut(ToSite),
     ) -> bool {
         let step = self.inbox.step();
@@ -293,7 +296,7 @@ impl Server {
             send(ToSite::take_back_normal(*client, step));
         }
         match &mut self.method {
-            Method::Evidence(decider) => decider.take_back(episode),
+            Method::Evidence(decider) => decider.take_back(disturbance),
             Method::Paper(_) => false,
         }
     }

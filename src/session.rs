@@ -85,11 +85,11 @@ pub struct Session {
     /// Who gets facts besides the screen.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub(crate) outputs: Vec<output::OutputSettings>,
-    /// An address of this machine, such as "127.0.0.1:9464", that tells figures of a live session as
+    /// An address of this machine, such as "127.0.0.1:9464", that serves figures of a live session as
     /// Prometheus reads them.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) metrics: Option<String>,
-    /// Start-up and maintenance: when alarms ask nobody.
+    /// Start-up and maintenance: when alarms do not ask for attention.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub(crate) suspend: Vec<suspend::Suspension>,
     /// Influences that engineers know of, (from, to).
@@ -101,7 +101,7 @@ pub struct Session {
     /// What the reader of the session should know: keys that have another name now.
     #[serde(skip)]
     pub(crate) notes: Vec<String>,
-    /// Whether the seed was asked for by whoever runs the session: then noise is drawn from it,
+    /// Whether the seed was given on the command line: then noise is drawn from it,
     /// whatever the source.
     #[serde(skip)]
     pub(crate) seed_asked_for: bool,
@@ -139,7 +139,7 @@ pub(crate) enum Labels {
     /// A column of the table.
     Column {
         name: String,
-        /// Values that say "nobody knows".
+        /// Values that mean "not known".
         #[serde(default)]
         unlabelled: Vec<f64>,
         /// The client a file's disturbance starts in, by pattern of the file name.
@@ -276,8 +276,10 @@ impl Session {
             let line = 1 + sound.matches('\n').count();
             SessionError::not_text(path_or_name, line)
         })?;
+        // Some editors put a byte-order mark in front.
+        let text = text.strip_prefix('\u{feff}').unwrap_or(&text);
         let folder = path.parent().map(Path::to_path_buf).unwrap_or_default();
-        Self::parse(path_or_name, &folder, &text)
+        Self::parse(path_or_name, &folder, text)
     }
 
     /// Understands and checks the text of a session. `place` is shown in front of every complaint.
@@ -296,6 +298,17 @@ impl Session {
             Ok(session)
         } else {
             Err(SessionError::from_problems(place, text, problems))
+        }
+    }
+
+    /// A session that another process of this program has written down, with every key in it.
+    pub(crate) fn of_program(text: &str) -> Result<Self, String> {
+        let session: Session = ron::from_str(text).map_err(|why| why.to_string())?;
+        let problems = validate::problems(&session);
+        if problems.is_empty() {
+            Ok(session)
+        } else {
+            Err(SessionError::from_problems("session", text, problems).to_string())
         }
     }
 
@@ -329,7 +342,7 @@ impl Session {
         Some(self.folder.join(data))
     }
 
-    /// Whether its measurements are made by the program itself: nobody's data, nothing to protect.
+    /// Whether its measurements are made by the program itself: there is nothing to protect.
     pub(crate) fn is_built_in(&self) -> bool {
         matches!(self.source, Source::Plant(_) | Source::Twin(_))
     }

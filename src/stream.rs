@@ -81,7 +81,7 @@ impl Sensor {
 pub(crate) struct ClientColumns {
     /// Short name used in every verdict ("P1").
     pub(crate) name: String,
-    /// What it is ("boiler"), empty when nobody said.
+    /// What it is ("boiler"); empty where it is not given.
     pub(crate) title: String,
     pub(crate) sensors: Vec<Sensor>,
     /// Known inputs, never monitored.
@@ -314,7 +314,7 @@ impl Frame {
         })
     }
 
-    /// All measurements, for whoever may see them.
+    /// All measurements, for code that may see them.
     pub(crate) fn raw_values(&self) -> &[f64] {
         &self.values
     }

@@ -2,6 +2,8 @@
 //!
 //! Every other module is private. This is no interface for other programs: it changes with the crate.
 
+mod stored;
+
 use std::ops::ControlFlow;
 use std::path::Path;
 
@@ -13,6 +15,11 @@ pub use crate::server::Server;
 pub use crate::session::Session;
 pub use crate::stream::Row;
 pub use crate::wire::{Memory, Message, Outgoing, ToSite, Wire, WireError};
+pub use stored::{
+    empty_queue, fill_journal, fill_outbox, read_history, read_journal, read_outbox, resume, score,
+};
+#[cfg(unix)]
+pub use stored::{read_keys, read_packets};
 
 use crate::engine::handle::Options;
 use crate::engine::pace::Speed;

@@ -67,7 +67,7 @@ use self::message::IN_PLACE;
 pub(crate) use self::message::{Content, DecodeError, Numbers, Rehearsed};
 pub use self::message::{Message, Outgoing};
 pub(crate) use self::recorded::{
-    CarrierLog, Crossed, Entries, Logged, Recorded, begin_at, last_enrolments,
+    CarrierLog, Crossed, Entries, Logged, RecordedWire, begin_at, last_enrolments,
 };
 pub(crate) use self::tick::{Follows, Tick};
 pub(crate) use self::to_site::Order;
@@ -156,7 +156,7 @@ pub(crate) mod testing {
         Outgoing::of(client, step, content).unchecked()
     }
 
-    /// A carrier on which somebody changes what sites have sent, before the server hears of it.
+    /// A carrier on which an attacker changes what sites have sent, before the server gets it.
     pub(crate) struct Tampered<F> {
         sent: Vec<Message>,
         arrived: VecDeque<Message>,

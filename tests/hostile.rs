@@ -7,14 +7,12 @@
 #[path = "fuzz/targets.rs"]
 mod targets;
 
-use std::fmt::Write as _;
 use std::fs;
 use std::path::{Path, PathBuf};
 
 use headwater::test_api::{Session, make_models, parse_session, read_models};
 use rand::rngs::StdRng;
 use rand::{RngExt as _, SeedableRng as _};
-use sha2::{Digest as _, Sha256};
 
 fn number(variable: &str) -> Option<u64> {
     std::env::var(variable).ok()?.parse().ok()
@@ -170,23 +168,44 @@ fn no_file_of_keys_does_harm() {
     attack("keys", targets::keys, 1000);
 }
 
-/// How a file of models begins, up to its checksum.
-const BEFORE_CHECKSUM: &[u8] = br#"{"__metadata__":{"headwater":"{\"checksum\":\""#;
+#[test]
+fn no_packet_of_a_console_or_a_service_does_harm() {
+    attack("attach", targets::attach, 1000);
+}
 
-/// Enters the checksum that belongs to these bytes, as somebody would who knows how; nothing where
-/// there is no place for it any more.
-fn sign_again(bytes: &mut [u8]) {
-    let begin = 8 + BEFORE_CHECKSUM.len();
-    let has_place = bytes.len() >= begin + 64 && bytes[8..].starts_with(BEFORE_CHECKSUM);
-    if !has_place {
-        return;
-    }
-    bytes[begin..begin + 64].fill(b'0');
-    let mut digits = String::new();
-    for byte in Sha256::digest(&*bytes) {
-        let _ = write!(digits, "{byte:02x}");
-    }
-    bytes[begin..begin + 64].copy_from_slice(digits.as_bytes());
+#[test]
+fn no_outbox_of_a_site_does_harm() {
+    attack("outbox", targets::outbox, 300);
+}
+
+#[test]
+fn no_journal_of_a_server_does_harm() {
+    attack("journal", targets::journal, 300);
+}
+
+#[test]
+fn no_queue_of_outputs_does_harm() {
+    attack("queue", targets::queue, 300);
+}
+
+#[test]
+fn nothing_that_a_live_session_keeps_does_harm() {
+    attack("kept", targets::kept, 1000);
+}
+
+#[test]
+fn no_file_of_alarms_or_of_the_truth_does_harm() {
+    attack("score", targets::score, 1000);
+}
+
+#[test]
+fn no_bytes_of_a_terminal_do_harm() {
+    attack("terminal", targets::terminal, 5000);
+}
+
+#[test]
+fn no_change_of_models_with_a_fitting_checksum_does_harm() {
+    attack("models", targets::models, 300);
 }
 
 /// A damaged copy of a file of models, and what was done to it.
@@ -283,7 +302,7 @@ fn no_damaged_file_of_models_is_used_and_one_with_a_fitting_checksum_does_no_har
             }
         }
         // A checksum is no signature: what stands behind it must hold too.
-        sign_again(&mut copy);
+        targets::sign_again(&mut copy);
         fs::write(&file, &copy).expect("written");
         match read_models(&session, &file) {
             Ok(()) => used += 1,

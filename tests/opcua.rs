@@ -3,6 +3,10 @@
 //! Only with the feature `opcua`: `cargo test --release --features opcua --test opcua`.
 #![cfg(unix)]
 
+#[path = "support/program.rs"]
+mod program;
+#[path = "support/proxy.rs"]
+mod proxy;
 #[path = "opcua/support.rs"]
 mod support;
 
@@ -11,9 +15,9 @@ use std::os::unix::fs::PermissionsExt as _;
 use std::thread;
 use std::time::Duration;
 
-use support::{
-    Cable, Plant, Running, figure, incidents, program, session, session_at, told, wait_until,
-};
+use program::{program, told};
+use proxy::Proxy;
+use support::{Plant, Running, figure, incidents, session, session_at, wait_until};
 
 /// Seconds of history before the day.
 const HISTORY: u64 = 8 * 3600;
@@ -52,10 +56,10 @@ fn thirty_minutes_with_an_attack_give_the_incidents_of_the_same_rows_without_opc
 }
 
 /// A quiet plant at 20 times the clock, and a run that has begun to watch it through `cable`.
-fn watched(folder: &std::path::Path, minutes: &str) -> (Plant, Cable, Running, u16) {
+fn watched(folder: &std::path::Path, minutes: &str) -> (Plant, Proxy, Running, u16) {
     let hours = format!("{}", minutes.parse::<f64>().expect("a number") / 60.0);
     let plant = Plant::start(folder, &["--seed", "5", "--history", "8", "--hours", &hours], "20");
-    let cable = Cable::to(plant.port);
+    let cable = Proxy::to(plant.port);
     let (file, metrics) = session_at(folder, cable.port, "past: Before");
     let running = Running::start(folder, &file, &[]);
     let begun = (HISTORY + 60) as f64;
@@ -89,7 +93,7 @@ fn a_cut_cable_costs_no_row() {
     cable.cut();
     wait_until("the loss", || figure(metrics, "headwater_reconnects_total") >= Some(1.0));
     thread::sleep(Duration::from_secs(3));
-    cable.mend();
+    cable.restore();
     // The day may be over by then: the server stays, and has it in its history.
     let all = HISTORY + 360;
     wait_until("the last row", || figure(metrics, "headwater_rows_total") == Some(all as f64));

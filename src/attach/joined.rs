@@ -14,6 +14,7 @@ use std::time::{Duration, Instant};
 use tokio::sync::mpsc;
 
 use super::packet::{self, FROM_SERVICE, Hello, OrderPacket, PROTOCOL, Packet, Welcome, packed};
+use super::sound::Sound;
 use crate::engine::Handle;
 use crate::engine::handle::{Command, EngineEvent, Update};
 use crate::incident::Order;
@@ -122,6 +123,7 @@ impl Joined {
 
     /// Reads until the console is gone; an error says why the service is.
     fn read_all(&mut self, events: &mpsc::Sender<EngineEvent>) -> Result<(), String> {
+        let mut sound = Sound::default();
         loop {
             let packet: Packet =
                 packet::read_packet(&mut self.stream, FROM_SERVICE).map_err(|why| {
@@ -132,7 +134,7 @@ impl Joined {
                         _ => why.to_string(),
                     }
                 })?;
-            let event = packet.event().map_err(|why| why.to_string())?;
+            let event = sound.event(packet)?;
             if events.blocking_send(event).is_err() {
                 return Ok(());
             }

@@ -76,8 +76,8 @@ impl Welcome {
                  {PROTOCOL}: use the same version of the program for both"
             )),
             Self::Welcome { name, session, seed_asked_for, folder, .. } => {
-                let mut session: Session =
-                    ron::from_str(&session).map_err(|why| format!("its session: {why}"))?;
+                let mut session =
+                    Session::of_program(&session).map_err(|why| format!("its session: {why}"))?;
                 (session.name, session.seed_asked_for) = (name, seed_asked_for);
                 session.folder = folder;
                 Ok(session)
@@ -131,24 +131,24 @@ pub(crate) struct TrainingPacket {
 
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub(crate) struct OpenedPacket {
-    layout: Layout,
+    pub(super) layout: Layout,
     events: Vec<stream::Event>,
     period_s: f64,
-    steps: Layout,
+    pub(super) steps: Layout,
     calibrated: Vec<String>,
 }
 
 /// A frame, with what a screen shows of it.
 #[derive(Debug, Clone, Serialize, Deserialize)]
-struct FramePacket {
+pub(super) struct FramePacket {
     time: Timestamp,
     continuity: Continuity,
     label: Label,
-    values: Vec<f64>,
+    pub(super) values: Vec<f64>,
 }
 
 #[derive(Debug, Clone, Serialize, Deserialize)]
-struct ReadoutPacket {
+pub(super) struct ReadoutPacket {
     /// d_c, d_a, r_c, r_a and the surprise.
     local: [f32; 5],
     server: ServerView,
@@ -157,12 +157,12 @@ struct ReadoutPacket {
 
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
 pub(crate) struct NewsPacket {
-    frames: Vec<FramePacket>,
-    times: Vec<Timestamp>,
-    readouts: Vec<ReadoutPacket>,
+    pub(super) frames: Vec<FramePacket>,
+    pub(super) times: Vec<Timestamp>,
+    pub(super) readouts: Vec<ReadoutPacket>,
     pub(crate) incidents: Vec<Incident>,
-    versions: Vec<(Timestamp, Incident)>,
-    ranked: Vec<(Timestamp, usize, Vec<String>)>,
+    pub(super) versions: Vec<(Timestamp, Incident)>,
+    pub(super) ranked: Vec<(Timestamp, usize, Vec<String>)>,
     pub(crate) events: Vec<String>,
     facts: Vec<String>,
     pub(crate) snapshot: Option<Snapshot>,
@@ -355,8 +355,12 @@ fn read(from: &mut impl Read, longest: usize) -> io::Result<Vec<u8>> {
     if length > longest {
         return Err(io::Error::other(format!("a packet of {length} bytes is too long")));
     }
-    let mut bytes = vec![0; length];
-    from.read_exact(&mut bytes)?;
+    // Memory grows with what has come, not with what was announced.
+    let mut bytes = Vec::new();
+    from.by_ref().take(length as u64).read_to_end(&mut bytes)?;
+    if bytes.len() < length {
+        return Err(io::ErrorKind::UnexpectedEof.into());
+    }
     Ok(bytes)
 }
 

@@ -8,7 +8,7 @@
 //! - a draft that is dropped removes its partial file, and so does [`leave`] for all of them;
 //! - a process that is killed outright leaves its partial files, and [`remove_stale`] removes them
 //!   later. A writer holds a lock on its partial file, which the operating system releases when the
-//!   process ends, so a file that somebody still writes is never removed.
+//!   process ends, so a file that is still being written is never removed.
 
 use std::collections::BTreeSet;
 use std::fs::{self, File, TryLockError};
@@ -120,7 +120,7 @@ impl Write for AtomicFile {
 
 impl Drop for AtomicFile {
     fn drop(&mut self) {
-        // `publish` takes the name away; otherwise there is nobody left to tell of a failure.
+        // `publish` takes the name away; otherwise a failure cannot be reported here.
         if !self.partial.as_os_str().is_empty() {
             let mut written = written();
             let _ = fs::remove_file(&self.partial);
@@ -144,7 +144,7 @@ fn begin(folder: &Path, name: &str) -> io::Result<(PathBuf, File)> {
         // Without locks (some network drives) the file is written all the same: nobody can take
         // it for a stale one, since that needs a lock too.
         let is_taken = matches!(file.try_lock(), Err(TryLockError::WouldBlock));
-        // Somebody who looked for stale files just now may have locked or removed it.
+        // Another process that looks for stale files may have locked or removed it just now.
         if !is_taken && partial.exists() {
             written.insert(partial.clone());
             return Ok((partial, file));
@@ -163,9 +163,9 @@ pub(crate) fn leave() -> Vec<PathBuf> {
     gone
 }
 
-/// Removes partial files in `folder` that nobody writes any more: those of the file `name`, or of
+/// Removes partial files in `folder` that no process writes any more: those of the file `name`, or of
 /// every file where the whole folder belongs to this program. Returns what was removed. A folder that
-/// cannot be read has none: whoever writes there will be told.
+/// cannot be read has none: writing there will fail with a message.
 pub(crate) fn remove_stale(folder: &Path, name: Option<&str>) -> Vec<PathBuf> {
     let Ok(entries) = fs::read_dir(or_here(folder)) else { return Vec::new() };
     let mut removed: Vec<PathBuf> = entries
@@ -194,7 +194,7 @@ fn remove_if_unlocked(path: &Path) -> bool {
     if !fs::symlink_metadata(path).is_ok_and(|found| found.is_file()) {
         return false;
     }
-    // The lock is held while the file is removed, so that nobody begins to write it in between.
+    // The lock is held while the file is removed, so that no process begins to write it in between.
     File::open(path).is_ok_and(|file| file.try_lock().is_ok() && fs::remove_file(path).is_ok())
 }
 

@@ -28,7 +28,7 @@ pub(crate) fn live(variable: impl Fn(&str) -> Option<String>) -> Option<PathBuf>
         .or_else(|| Some(below(set(&variable, "LOCALAPPDATA")?)))
 }
 
-/// The folder of ledgers that nobody named: `HEADWATER_LEDGERS`, else where the system keeps data of
+/// The default folder of ledgers: `HEADWATER_LEDGERS`, else where the system keeps data of
 /// programs; `None` where it keeps none. It is no cache: what is removed from it was not counted.
 pub(crate) fn ledgers(variable: impl Fn(&str) -> Option<String>) -> Option<PathBuf> {
     let below = |folder: PathBuf| folder.join("headwater").join("ledgers");
@@ -38,7 +38,7 @@ pub(crate) fn ledgers(variable: impl Fn(&str) -> Option<String>) -> Option<PathB
         .or_else(|| Some(below(set(&variable, "LOCALAPPDATA")?)))
 }
 
-/// The folder of recordings that nobody named: `HEADWATER_RECORDINGS`, else where the system keeps data
+/// The default folder of recordings: `HEADWATER_RECORDINGS`, else where the system keeps data
 /// of programs; `None` where it keeps none.
 pub(crate) fn recordings(variable: impl Fn(&str) -> Option<String>) -> Option<PathBuf> {
     let below = |folder: PathBuf| folder.join("headwater").join("recordings");

@@ -1,4 +1,4 @@
-//! What somebody probably meant who wrote a name that is not known.
+//! The known name that was probably meant by an unknown one.
 
 use std::cmp::Reverse;
 

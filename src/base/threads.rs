@@ -1,4 +1,4 @@
-//! How many threads work is spread over. Nothing that is said depends on their number.
+//! How many threads work is spread over. No result depends on their number.
 
 use std::num::NonZeroUsize;
 

@@ -6,7 +6,7 @@ use std::time::Instant;
 
 use serde::Serialize;
 
-use super::{BenchError, whole_run};
+use super::{BenchError, processor_s, whole_run};
 use crate::console::Reopened;
 use crate::engine::handle::RecordTo;
 use crate::engine::prepare::Prepared;
@@ -15,8 +15,6 @@ use crate::session::{Mode, Session};
 /// Runs of each kind, one after the other in turn. The best one counts for the time, all of them for the
 /// work.
 const RUNS: usize = 4;
-/// Ticks a second of the times in `/proc`: 100 on every Linux.
-const TICKS: f64 = 100.0;
 
 /// Figures of the attack day as a recording.
 #[derive(Debug, Clone, Serialize)]
@@ -97,12 +95,13 @@ fn cost(
             // A recording never replaces another.
             let _ = std::fs::remove_file(file);
             let record = (recorded == 1).then(|| RecordTo::File(file.to_path_buf()));
-            let (begin, before) = (Instant::now(), processor_s());
+            let used_s = || processor_s(std::process::id());
+            let (begin, before) = (Instant::now(), used_s());
             whole_run(&session, prepared, record, &mut |facts| {
                 std::hint::black_box(facts);
             })?;
             taken.best_s = taken.best_s.min(begin.elapsed().as_secs_f64());
-            let used = processor_s().zip(before).map(|(after, before)| after - before);
+            let used = used_s().zip(before).map(|(after, before)| after - before);
             taken.processors_s = taken.processors_s.zip(used).map(|(sum, used)| sum + used);
         }
     }
@@ -116,13 +115,4 @@ impl Taken {
     fn new() -> Self {
         Self { best_s: f64::INFINITY, processors_s: Some(0.0) }
     }
-}
-
-/// Seconds of processors that this process has used, where the system says so.
-fn processor_s() -> Option<f64> {
-    let stat = std::fs::read_to_string("/proc/self/stat").ok()?;
-    // The name in brackets may hold anything; user and system time are the 12th and 13th number behind.
-    let mut numbers = stat.rsplit_once(')')?.1.split_whitespace().skip(11);
-    let mut next = || numbers.next()?.parse::<f64>().ok();
-    Some((next()? + next()?) / TICKS)
 }

@@ -48,6 +48,7 @@ mod unix {
 
     use super::Sitting;
     use super::screen::Screen;
+    use crate::bench::processor_s;
     use crate::session::Session;
 
     /// Words of the help that stand on no other screen.
@@ -66,8 +67,8 @@ mod unix {
     const WATCHED: Duration = Duration::from_secs(3);
     /// Nothing is waited for longer than this.
     const PATIENCE: Duration = Duration::from_secs(30);
-    /// Ticks a second of the times in `/proc`: 100 on every Linux.
-    const TICKS: f64 = 100.0;
+    /// Half a tick of the system's clock: a program that used less than this had nothing to do.
+    const NOTHING_S: f64 = 0.005;
 
     pub(crate) fn sit(session: &Session, cache: &Path) -> io::Result<Sitting> {
         let mut first = Duration::MAX;
@@ -176,30 +177,20 @@ mod unix {
         fn idle_percent(&mut self) -> io::Result<Option<f64>> {
             self.keyboard.write_all(b" ")?;
             let begun = Instant::now();
-            let Some(mut before) = self.ticks() else { return Ok(None) };
+            let used_s = || processor_s(self.child.id());
+            let Some(mut before) = used_s() else { return Ok(None) };
             // A start on a busy machine may be silent and still have something to do.
             while begun.elapsed() < PATIENCE {
                 let silent = self.output.recv_timeout(QUIET).is_err();
-                let Some(now) = self.ticks() else { return Ok(None) };
-                let at_rest = silent && now - before < 1.0;
+                let Some(now) = used_s() else { return Ok(None) };
+                let at_rest = silent && now - before < NOTHING_S;
                 before = now;
                 if at_rest {
                     break;
                 }
             }
             thread::sleep(WATCHED);
-            let used = self.ticks().map(|after| (after - before) / TICKS);
-            Ok(used.map(|used| 100.0 * used / WATCHED.as_secs_f64()))
-        }
-
-        /// Ticks that the program has used so far.
-        fn ticks(&self) -> Option<f64> {
-            let stat = std::fs::read_to_string(format!("/proc/{}/stat", self.child.id())).ok()?;
-            // The name in brackets may hold anything; user and system time are the 12th and 13th
-            // number behind it.
-            let mut numbers = stat.rsplit_once(')')?.1.split_whitespace().skip(11);
-            let mut next = || numbers.next()?.parse::<f64>().ok();
-            Some(next()? + next()?)
+            Ok(used_s().map(|after| 100.0 * (after - before) / WATCHED.as_secs_f64()))
         }
     }
 

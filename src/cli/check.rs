@@ -41,7 +41,7 @@ pub(super) fn print(out: &mut impl Write, session: &Session, full: bool) -> Resu
     let estimate = cost::estimate(session)?;
     writeln!(out, "preparing   needs about {estimate} (a rough figure, from one machine)")?;
     cost::allow(session, estimate)?;
-    // Drawing a large synthetic plant takes minutes: how long is said first.
+    // Drawing a large synthetic plant takes minutes: the estimate is printed first.
     out.flush()?;
     let mut survey = None;
     let mut unused = 0;
@@ -71,8 +71,8 @@ pub(super) fn print(out: &mut impl Write, session: &Session, full: bool) -> Resu
         print_unmodelled(out, session)?;
         let not_used = match unused {
             0 => String::new(),
-            1 => "; 1 row is not used, as told above".into(),
-            rows => format!("; {rows} rows are not used, as told above"),
+            1 => "; 1 row is not used, see above".into(),
+            rows => format!("; {rows} rows are not used, see above"),
         };
         writeln!(out, "ok: every row was read{not_used}")?;
     } else {
@@ -201,7 +201,7 @@ fn print_unmodelled(out: &mut impl Write, session: &Session) -> Result<()> {
     let clients = match prepare::unmodelled(session) {
         Ok(clients) => clients,
         Err(why) => {
-            writeln!(out, "{:<12}cannot be told: {why}", "not watched")?;
+            writeln!(out, "{:<12}not known: {why}", "not watched")?;
             return Ok(());
         }
     };
@@ -266,7 +266,7 @@ fn hours(seconds: f64) -> String {
     if hours < 48.0 { format!("{hours:.1} h") } else { format!("{:.0} days", hours / 24.0) }
 }
 
-/// Columns that nobody uses: an author may have overlooked commands and set points.
+/// Columns that no client uses: an author may have overlooked commands and set points.
 fn print_unused_columns(out: &mut impl Write, session: &Session, layout: &Layout) -> Result<()> {
     let unused = unused_columns(session, layout)?;
     let mut head = "unused";

@@ -96,7 +96,7 @@ struct Row {
     b: Option<Said>,
 }
 
-/// What was said about an event.
+/// How one day answered an event.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 struct Said {
     delay_s: Option<f64>,
@@ -135,16 +135,26 @@ fn subject(name: &str, settings: &[String]) -> Result<Subject> {
     if record::is_recording(file) {
         return Ok(Subject::Recording(Box::new(recorded(file, settings)?)));
     }
+    Ok(Subject::Session(Box::new(session_with(name, settings)?)))
+}
+
+/// A session with these settings.
+fn session_with(name: &str, settings: &[String]) -> Result<Session> {
     let mut session = Session::open(name)?;
     for setting in settings {
-        apply(&mut session, turn(setting, &[])?)?;
+        let turn = turn(setting, &[])?;
+        if turn.knob == Knob::Budget {
+            bail!("{}: this cannot be set before a run; edit the session", turn.knob.name(&[]));
+        }
+        turn.write_to(&mut session);
     }
-    Ok(Subject::Session(Box::new(session)))
+    Ok(session)
 }
 
 /// A recording as it would be with these settings.
 fn recorded(file: &Path, settings: &[String]) -> Result<Recorded> {
     let recording = Recording::open(file)?;
+    recording.needs_server()?;
     let names: Vec<String> = recording.value(AboutTable::Both, "clients")?;
     let turns = settings.iter().map(|setting| turn(setting, &names)).collect::<Result<Vec<_>>>()?;
     branch::with_settings(file, &turns).map_err(|error| eyre!(error))
@@ -161,6 +171,7 @@ fn day(name: &str, settings: &[String]) -> Result<Day> {
     if record::is_recording(file) {
         if settings.is_empty() {
             let recording = Recording::open(file)?;
+            recording.needs_server()?;
             for stored in recording.facts()? {
                 let fact = Fact::from_line(&stored.line)
                     .map_err(|why| recording.damaged(format!("a fact: {why}")))?;
@@ -172,10 +183,7 @@ fn day(name: &str, settings: &[String]) -> Result<Day> {
         day.play(engine::spawn_recorded(recorded, Options::facts(Speed::Max))?)?;
         return Ok(day);
     }
-    let mut session = Session::open(name)?;
-    for setting in settings {
-        apply(&mut session, turn(setting, &[])?)?;
-    }
+    let session = session_with(name, settings)?;
     day.play(engine::spawn(&session, Options::facts(Speed::Max))?)?;
     Ok(day)
 }
@@ -251,15 +259,6 @@ fn turn(setting: &str, names: &[String]) -> Result<Turn> {
         },
     };
     Ok(knob.turn(&value, names)?)
-}
-
-/// Sets a knob of a session before it runs.
-fn apply(session: &mut Session, turn: Turn) -> Result<()> {
-    if turn.knob == Knob::Budget {
-        bail!("{}: this cannot be set before a run; edit the session", turn.knob.name(&[]));
-    }
-    turn.write_to(session);
-    Ok(())
 }
 
 fn compare(a: &Day, b: &Day) -> Comparison {
@@ -380,8 +379,9 @@ mod tests {
         assert_eq!(turn("mode = paper", &[]).expect("a mode").knob, Knob::Mode);
         assert!(turn("arl0", &[]).expect_err("no value").to_string().contains("KEY=VALUE"));
         assert!(turn("speed=3", &[]).expect_err("no knob").to_string().contains("there are"));
-        let mut session = Session::open("plant-attack-day").expect("shipped");
-        apply(&mut session, turn("arl0=4h", &[]).expect("a span")).expect("settable");
+        let with = |setting: &str| session_with("plant-attack-day", &[setting.to_owned()]);
+        assert!(with("budget=3").expect_err("not before a run").to_string().contains("edit"));
+        let session = with("arl0=4h").expect("settable");
         assert!((session.thresholds.arl0.seconds - 14_400.0).abs() < 1e-9);
     }
 }

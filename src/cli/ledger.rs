@@ -51,7 +51,7 @@ fn digits(text: &str) -> Result<String, String> {
 pub(super) fn run(out: &mut impl Write, args: &LedgerArgs) -> Result<()> {
     let place = args.file.display();
     let file = File::open(&args.file).wrap_err_with(|| place.to_string())?;
-    // Whoever is writing has the file locked; its last lines are then still to be signed.
+    // A program that still writes has the file locked; its last lines are then still to be signed.
     let is_written = matches!(file.try_lock_shared(), Err(TryLockError::WouldBlock));
     let read = match signed::read(BufReader::new(&file), args.head.as_deref()) {
         Ok(read) => read,
@@ -101,7 +101,7 @@ pub(super) fn run(out: &mut impl Write, args: &LedgerArgs) -> Result<()> {
     Ok(())
 }
 
-/// What can be said of the end of a file.
+/// The state of the end of a file.
 fn end_in_words(sought: Option<u64>, entries: u64) -> String {
     match sought {
         None => {
@@ -123,7 +123,7 @@ enum Signer {
     Asked,
     /// This machine's.
     Own,
-    /// Nobody knows: there is no key on this machine to compare with.
+    /// Not known: there is no key on this machine to compare with.
     Unknown,
     /// Not this one, which was expected.
     Another(String),

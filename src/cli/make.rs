@@ -162,7 +162,7 @@ fn live(text: &str) -> Result<Live, String> {
     }
 }
 
-/// The plant as a live source, until it is over or somebody wishes for an end.
+/// The plant as a live source, until it is over or stopped.
 fn be_live(out: &mut impl Write, to: &Live, source: &PlantSource, args: &PlantArgs) -> Result<()> {
     let speed = match args.speed {
         Speed::Times(times) => Some(times),
@@ -217,13 +217,11 @@ impl<'a> Place<'a> {
         Ok(Self { folder, files, is_new: !folder.exists() })
     }
 
-    /// After a wish to stop: says what remains.
+    /// After a failure, or a wish to stop: says what remains.
     fn leave(&self, error: MakeError) -> color_eyre::Report {
-        if !matches!(error, MakeError::Stopped) {
-            return error.into();
-        }
         // An empty folder that was made for the files is of no use without them.
-        if self.is_new && fs::remove_dir(self.folder).is_ok() {
+        let is_gone = self.is_new && fs::remove_dir(self.folder).is_ok();
+        if is_gone || !matches!(error, MakeError::Stopped) {
             return error.into();
         }
         let folder = self.folder.display();

@@ -32,7 +32,7 @@ const ENVIRONMENT: [(&str, &str); 22] = [
     ("HEADWATER_OPCUA_USER", "the one user that the plant of `make --live opc.tcp://…` lets in"),
     ("HEADWATER_OPCUA_PASSWORD", "and its password"),
     ("HEADWATER_LEDGERS", "the folder of ledgers that count a budget for the whole history"),
-    ("HEADWATER_RECORDINGS", "the folder of recordings that nobody named"),
+    ("HEADWATER_RECORDINGS", "the default folder of recordings"),
     ("XDG_DATA_HOME, HOME", "the folder above these two when they are not set"),
     ("HEADWATER_FAULT", "a fault for tests: engine-panic ends the engine's thread"),
     ("NO_COLOR", "no colours: bold, dim, underlined and reversed text instead"),

@@ -14,7 +14,8 @@ use crate::record::{Holds, RecordError, Recording, folder};
 struct Line {
     steps: usize,
     length: SignedDuration,
-    incidents: usize,
+    /// None where it holds no verdicts.
+    incidents: Option<usize>,
     /// How it ended.
     end: &'static str,
     /// Whose it is, where it is not that of all.
@@ -41,10 +42,14 @@ fn line(out: &mut impl Write, file: &Path) -> io::Result<()> {
     match look(file) {
         Ok(Line { steps, length, incidents, end, of }) => {
             let hours = length.as_secs_f64() / 3600.0;
-            let noun = if incidents == 1 { "incident" } else { "incidents" };
+            let found = match incidents {
+                None => "no verdicts".to_owned(),
+                Some(1) => "  1 incident".to_owned(),
+                Some(incidents) => format!("{incidents:>3} incidents"),
+            };
             writeln!(
                 out,
-                "{name:<48} {hours:>6.1} h  {steps:>7} steps  {incidents:>3} {noun:<9}  {size:>7.1} MB  {end}{of}"
+                "{name:<48} {hours:>6.1} h  {steps:>7} steps  {found:<13}  {size:>7.1} MB  {end}{of}"
             )
         }
         Err(error) => writeln!(out, "{name:<48} {error}"),
@@ -62,7 +67,12 @@ fn look(file: &Path) -> Result<Line, RecordError> {
         (None, true) => "being recorded",
         (None, false) => "killed",
     };
-    let of = match recording.holds()? {
+    let holds = recording.holds()?;
+    let incidents = match holds {
+        Holds::Both | Holds::Server => Some(recording.incidents()?.len()),
+        Holds::Site(_) => None,
+    };
+    let of = match holds {
         Holds::Both => String::new(),
         Holds::Server => ", of the server".to_owned(),
         Holds::Site(client) => {
@@ -70,5 +80,5 @@ fn look(file: &Path) -> Result<Line, RecordError> {
             format!(", of site {}", names.get(client).map_or("?", String::as_str))
         }
     };
-    Ok(Line { steps: steps.len(), length, incidents: recording.incidents()?.len(), end, of })
+    Ok(Line { steps: steps.len(), length, incidents, end, of })
 }

@@ -2,6 +2,7 @@
 
 mod bar;
 mod consoles;
+mod of_site;
 mod recorded;
 mod reread;
 mod service;
@@ -110,8 +111,11 @@ pub(super) fn run(out: &mut (impl Write + Send), args: &RunArgs) -> Result<()> {
     if args.recompute {
         bail!("--recompute needs a recording; {} is a session", args.session.session);
     }
-    let interrupt = interrupt::watch("the summary tells what was done");
     let session = args.session.open()?;
+    // A run that is over by itself is ended by a hang-up, as any command is.
+    let rereads = session.live().is_some() || args.listen.is_some();
+    let watch = if rereads { interrupt::watch_without_hang_up } else { interrupt::watch };
+    let interrupt = watch("the summary lists what was done");
     let options = Options {
         mode: args.mode.map(Mode::from),
         until: args.until,
@@ -129,8 +133,7 @@ pub(super) fn run(out: &mut (impl Write + Send), args: &RunArgs) -> Result<()> {
     let joining = args.listen.as_deref().map(Joining::bind).transpose()?;
     let mut engine = engine::spawn(&session, options)?;
     let consoles = Consoles::serve(joining, &session, &engine)?;
-    // A run that is over by itself is ended by a hang-up, as any command is.
-    if session.live().is_some() || args.listen.is_some() {
+    if rereads {
         let tell = |said: &str| {
             // If stderr is closed, the message is lost.
             let _ = writeln!(std::io::stderr(), "headwater: {said}");
@@ -145,7 +148,7 @@ pub(super) fn run(out: &mut (impl Write + Send), args: &RunArgs) -> Result<()> {
         }
         match event {
             EngineEvent::Notice(notice) => printer.notice(&notice),
-            // Whoever asks for a recording wants to know at once that there is none.
+            // That there is no recording is reported at once.
             EngineEvent::Recording(RecordState::Failed(why)) => {
                 printer.notice(&format!("the run goes on without a recording: {why}"));
                 unrecorded = Some(why);
@@ -162,7 +165,7 @@ pub(super) fn run(out: &mut (impl Write + Send), args: &RunArgs) -> Result<()> {
                 printer.sum_up(&ending)?;
                 failed = Some(Ok(()));
             }
-            // Data that broke off is an error, after all that it gave has been told.
+            // Data that broke off is an error, after everything before it was reported.
             EngineEvent::Failed(error) => failed = Some(Err(eyre!(error))),
             EngineEvent::Recording(RecordState::On(_))
             | EngineEvent::Playing
@@ -175,8 +178,7 @@ pub(super) fn run(out: &mut (impl Write + Send), args: &RunArgs) -> Result<()> {
     bar.clear();
     service.stops();
     consoles.finish();
-    let ended =
-        failed.unwrap_or_else(|| Err(eyre!("the engine ended unexpectedly, as told above")));
+    let ended = failed.unwrap_or_else(|| Err(eyre!("the engine ended unexpectedly, see above")));
     match (interrupt.load(Ordering::Relaxed), session.live()) {
         // A live source never ends by itself, so stopping it is no failure.
         (true, Some(_)) => {
@@ -219,7 +221,7 @@ impl<W: Write> Printer<'_, W> {
         training.fact.as_deref().map_or(Ok(()), |fact| self.print(std::slice::from_ref(fact)))
     }
 
-    /// Writes facts and hands them over at once: whoever reads along sees them when they happen.
+    /// Writes facts and flushes at once: a reader sees them when they happen.
     pub(super) fn print(&mut self, facts: &[Fact]) -> Result<()> {
         if facts.is_empty() {
             return Ok(());

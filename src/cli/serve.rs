@@ -21,7 +21,7 @@ use crate::nn::checkpoint::{CacheEnvironment, cache_folder};
 use crate::remote::RemoteError;
 use crate::remote::account::{Account, Counts, SpentSoFar};
 use crate::remote::link::Broker;
-use crate::remote::server::{Options, Served, pause};
+use crate::remote::server::{Options, Served, accept, pause};
 use crate::session::{Mark, Mode, Session};
 use crate::stream::Part;
 use crate::stream::resolution::Grids;
@@ -31,7 +31,7 @@ use crate::stream::resolution::Grids;
 pub(super) struct BrokerArgs {
     /// The broker: mqtts://HOST[:PORT], or mqtt://HOST[:PORT] with --insecure
     #[arg(long, value_name = "URL")]
-    broker: String,
+    broker: Option<String>,
     /// Folder with ca.crt, and NAME.crt and NAME.key of this site (the server's NAME is "server")
     #[arg(long, value_name = "DIR")]
     certs: Option<PathBuf>,
@@ -43,7 +43,8 @@ pub(super) struct BrokerArgs {
 impl BrokerArgs {
     /// The broker; says so where nothing protects what is sent to it.
     pub(super) fn open(&self) -> Result<Broker> {
-        let broker = Broker::parse(&self.broker, self.certs.as_deref(), self.insecure)?;
+        let Some(broker) = &self.broker else { bail!("--broker URL is missing") };
+        let broker = Broker::parse(broker, self.certs.as_deref(), self.insecure)?;
         if !broker.is_encrypted() {
             say("INSECURE: plain TCP, nobody's identity is checked; for tests on one machine only");
         }
@@ -82,6 +83,7 @@ pub(super) fn whole_models(session: &Session) -> Option<Prepared> {
 }
 
 #[derive(Debug, Args)]
+#[command(mut_arg("broker", |broker| broker.required_unless_present("accept")))]
 pub(super) struct ServeArgs {
     #[command(flatten)]
     session: SessionArgs,
@@ -103,6 +105,12 @@ pub(super) struct ServeArgs {
     /// A site that has left: a run that was stopped goes on without waiting for it
     #[arg(long, value_name = "NAME")]
     without: Vec<String>,
+    /// A client that is not there yet: the run begins without it, and it can join while the run goes on
+    #[arg(long, value_name = "NAME")]
+    later: Vec<String>,
+    /// Let a site take part that waits with a model of its own, and end: for an operator beside the server
+    #[arg(long, value_name = "NAME")]
+    accept: Option<String>,
     /// Begin the run anew instead of going on where a server that was stopped had come to
     #[arg(long)]
     anew: bool,
@@ -130,21 +138,32 @@ pub(super) fn run(out: &mut (impl Write + Send), args: &ServeArgs) -> Result<()>
     let interrupt = interrupt::watch("sites keep what they released");
     let session = args.session.open()?;
     let mode = args.mode.map_or(session.mode, Mode::from);
-    let broker = args.broker.open()?;
     let names = names(&session)?;
-    if let Some(name) = args.without.iter().find(|name| !names.contains(name)) {
+    let journal = state_file("journal", &[&session.name], (mode, session.seed));
+    if let Some(name) = &args.accept {
+        let models = accept(&session, mode, &names, (&journal, name))?;
+        say(&format!(
+            "{name} is accepted with the model {models}: it enrols at the next step, with its own calibration; \
+             its evidence begins anew; nobody else is calibrated again"
+        ));
+        return Ok(());
+    }
+    let broker = args.broker.open()?;
+    let listed = args.without.iter().chain(&args.later);
+    if let Some(name) = listed.into_iter().find(|name| !names.contains(name)) {
         let known = names.join(", ");
         return Err(RemoteError::NoClient { name: name.clone(), known }.into());
     }
     let whole = whole_models(&session).map(ServerModels::of);
-    let journal = state_file("journal", &[&session.name], (mode, session.seed));
+    let kept = ServerModels::kept(&session, &[]);
     let options = Options {
         session: &session,
         without: &args.without,
+        later: &args.later,
         journal: &journal,
         anew: args.anew,
         names: &names,
-        models: whole.into_iter().chain(ServerModels::kept(&session)).collect(),
+        models: whole.into_iter().chain(kept).collect(),
         mode,
         until: args.until,
         deadline: args.deadline,
@@ -166,7 +185,7 @@ pub(super) fn run(out: &mut (impl Write + Send), args: &ServeArgs) -> Result<()>
             let say = Box::new(move |what: &str| told.push(what));
             let served = serve(&mut lines, args, &options, say, &Bar::hidden());
             over.store(true, Ordering::Relaxed);
-            // The terminal is given back before anything else is said.
+            // The terminal is given back before anything is printed.
             let shown = screen.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic));
             shown?;
             served
@@ -284,7 +303,7 @@ fn about(account: &Account) -> String {
         Some(SpentSoFar { epsilon: None, releases }) => {
             format!("{releases} releases, no bound on ε")
         }
-        None => "ledger not told".to_owned(),
+        None => "ledger not known".to_owned(),
     };
     format!(
         "{}: heard {silent:.1} s ago; {bytes_up} bytes up, {bytes_down} down; {clock}; {spent}; {late} late, {missing} missing, \

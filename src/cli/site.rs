@@ -15,10 +15,12 @@ use crate::console::{Lines, PartyView, watch_site};
 use crate::engine::prepare::apart::SiteModels;
 use crate::engine::run::ledger_fact;
 use crate::remote::RemoteError;
+use crate::remote::account::SpentSoFar;
 use crate::remote::site::{self, Ended, Options, SiteBoard};
 use crate::session::Mode;
 
 #[derive(Debug, Args)]
+#[command(mut_arg("broker", |broker| broker.required(true)))]
 pub(super) struct SiteArgs {
     #[command(flatten)]
     session: SessionArgs,
@@ -36,6 +38,9 @@ pub(super) struct SiteArgs {
     /// Tell the server that this site leaves the run for good; stop the site first
     #[arg(long)]
     leave: bool,
+    /// Store what this site measured, what it released and its ledger in this file while it happens
+    #[arg(long, value_name = "FILE", conflicts_with = "leave")]
+    record: Option<PathBuf>,
     /// One JSON object a line instead of words
     #[arg(long)]
     json: bool,
@@ -59,7 +64,7 @@ fn on_screen(
         let screen = scope.spawn(|| watch_site(&view, interrupt, &over));
         let ended = site::run(options, &mut |what: &str| lines.push(what));
         over.store(true, Ordering::Relaxed);
-        // The terminal is given back before anything else is said.
+        // The terminal is given back before anything is printed.
         let shown = screen.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic));
         shown?;
         Ok(ended?)
@@ -95,9 +100,11 @@ pub(super) fn run(out: &mut (impl Write + Send), args: &SiteArgs) -> Result<()> 
         client: &args.client,
         place: (place, names.len()),
         models,
+        alone: SiteModels::kept_alone(&session, &args.client),
         mode,
         broker: &broker,
         outbox: &outbox,
+        record: (args.record.as_deref(), &names),
         interrupt: Arc::clone(&interrupt),
     };
     if args.leave {
@@ -117,6 +124,15 @@ pub(super) fn run(out: &mut (impl Write + Send), args: &SiteArgs) -> Result<()> 
     let fact = ended.ledger.and_then(|ledger| ledger_fact(&ledger, ended.last));
     printer.print(fact.as_slice())?;
     bar.clear();
+    if let Some(SpentSoFar { epsilon, releases }) = ended.past {
+        let epsilon =
+            epsilon.map_or("no bound on ε".to_owned(), |epsilon| format!("ε {epsilon:.3}"));
+        say(&format!(
+            "{}: before it enrolled again it had made {releases} releases ({epsilon}), which this ledger does \
+             not have: both add up",
+            args.client
+        ));
+    }
     if let Some(source) = &ended.source {
         say(source);
     }
@@ -124,5 +140,8 @@ pub(super) fn run(out: &mut (impl Write + Send), args: &SiteArgs) -> Result<()> 
         "{}: {} steps, {} of them found in the outbox, {} sent again",
         args.client, ended.steps, ended.found, ended.sent_again
     ));
-    Ok(())
+    match ended.not_recorded {
+        Some(why) => bail!("the site was not recorded to its end: {why}"),
+        None => Ok(()),
+    }
 }

@@ -1,6 +1,7 @@
 //! `headwater study`: tables and figures, ours beside the paper's.
 
 use std::collections::HashSet;
+use std::convert::Infallible;
 use std::io::{self, IsTerminal as _, Write};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -54,6 +55,29 @@ pub(super) struct StudyArgs {
     data: Option<PathBuf>,
 }
 
+/// The number of threads of candle, which reads it from the environment only.
+const CANDLE_THREADS: &str = "RAYON_NUM_THREADS";
+
+/// Starts the program again with one thread of candle a job, unless the environment says how many.
+///
+/// A study runs a job on each processor. By default candle spreads each job over all processors again
+/// and its threads wait without sleeping: the same results for twice the processor time. Within a running
+/// program the environment cannot be changed safely. Where the program cannot be started again, the study
+/// only takes longer.
+#[cfg(unix)]
+fn with_one_thread_a_job() {
+    use std::os::unix::process::CommandExt as _;
+    let mut args = std::env::args_os();
+    let (Some(name), Ok(program)) = (args.next(), std::env::current_exe()) else { return };
+    if std::env::var_os(CANDLE_THREADS).is_none() {
+        let mut again = std::process::Command::new(program);
+        let _ = again.arg0(name).args(args).env(CANDLE_THREADS, "1").exec();
+    }
+}
+
+#[cfg(not(unix))]
+fn with_one_thread_a_job() {}
+
 fn known(name: &str) -> Result<String, String> {
     if ["all", overview::NAME].contains(&name) || catalogue::find(name).is_some() {
         return Ok(name.to_owned());
@@ -66,6 +90,7 @@ fn known(name: &str) -> Result<String, String> {
 
 pub(super) fn run(out: &mut impl Write, args: &StudyArgs) -> Result<()> {
     let Some(name) = &args.name else { return list(out) };
+    with_one_thread_a_job();
     let studies: Vec<&Study> = match name.as_str() {
         // Studies of promises repeat what the others measure.
         "all" | overview::NAME => {
@@ -94,7 +119,23 @@ pub(super) fn run(out: &mut impl Write, args: &StudyArgs) -> Result<()> {
             break;
         }
         begun += 1;
-        match one(study, &options, &store, &stop) {
+        let is_first = reports.is_empty();
+        // Jobs that are under way a while after Ctrl-C end with the program.
+        let mut on_stuck = |ran: Result<frame::Ran, StudyError>| -> Infallible {
+            let shown = match ran {
+                Ok(ran) if is_overview => Ok(ran.left),
+                Ok(ran) => show(out, &ran.report, args, is_first).map(|()| ran.left),
+                Err(why) => Err(why.into()),
+            };
+            match shown {
+                Ok(jobs) => {
+                    let why = interrupted(left + jobs, studies.len() - begun);
+                    interrupt::end(&why.unwrap_or_default())
+                }
+                Err(why) => interrupt::end(&why.to_string()),
+            }
+        };
+        match one(study, &options, &store, &stop, &mut on_stuck) {
             Ok(ran) => {
                 if !is_overview {
                     show(out, &ran.report, args, reports.is_empty())?;
@@ -152,6 +193,7 @@ fn one(
     options: &StudyOptions,
     store: &Store,
     stop: &AtomicBool,
+    on_stuck: &mut dyn FnMut(Result<frame::Ran, StudyError>) -> Infallible,
 ) -> Result<frame::Ran, StudyError> {
     let bar = bar(study.name);
     // Jobs run side by side, and all of them find the same folder full.
@@ -180,7 +222,10 @@ fn one(
     };
     let threads = crate::base::threads::threads();
     let shop = Workshop { store, threads, stop, on_progress: &on_progress };
-    let ran = frame::run(study, options, &shop);
+    let ran = frame::run(study, options, &shop, &mut |ran| {
+        bar.finish_and_clear();
+        on_stuck(ran)
+    });
     bar.finish_and_clear();
     ran
 }
@@ -208,7 +253,7 @@ fn show(out: &mut impl Write, report: &Report, args: &StudyArgs, is_first: bool)
         let page = Page { width: width(), charts: args.plot };
         write!(out, "{}", text::render(report, page))?;
     }
-    // Whoever waits for the next study can read this one.
+    // While the next study runs, this one can be read.
     out.flush()?;
     if let Some(folder) = &args.svg {
         write_charts(folder, report)?;

@@ -13,9 +13,6 @@
 //! | `act`, `offers` | what every action does, and where it does anything |
 //! | `point`, `copied` | the mouse, the clipboard |
 
-// A new action, screen, question or knob must be decided on wherever it matters.
-#![deny(clippy::wildcard_enum_match_arm)]
-
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
@@ -44,7 +41,7 @@ use crate::engine::pace::{Pace, Speed};
 use crate::engine::prepare::Prepared;
 use crate::engine::watch::Snapshot;
 use crate::federation::History;
-use crate::incident::{Action as Deed, What};
+use crate::incident::{OperatorAction, What};
 use crate::score::Score;
 use crate::session::Session;
 use crate::stream::live::status::Shown;
@@ -178,7 +175,7 @@ pub(crate) struct Model {
     pub help: Option<usize>,
     pub search: String,
     pub truth_shown: bool,
-    /// What is protected is said in words, too.
+    /// What is protected, in words.
     pub prose: bool,
     /// Place of the length of a column before the close-up, while there is one.
     close_up: Option<usize>,
@@ -192,7 +189,7 @@ pub(crate) struct Model {
     pub open_at: Option<Goal>,
     /// What is shown is a recording: it is over, and nothing can be done about it.
     pub is_recording: bool,
-    /// Whether the run is recorded; nothing where nobody asked for it.
+    /// Whether the run is recorded; none where no recording was asked for.
     pub recording: Option<RecordState>,
     /// Place of the length of a column in [`ZOOMS`].
     zoom: usize,
@@ -337,7 +334,7 @@ impl Model {
         let words = watched.words(deed, &self.names);
         // Flags of the past may have just changed on the screen.
         if watched.judged_until().is_some()
-            && let What::Did(Deed::Set { what, .. }) = &deed.what
+            && let What::Did(OperatorAction::Set { what, .. }) = &deed.what
             && let Some(knob) = Knob::named(what, &self.raw_names)
             && knob.row().scope == Scope::Flags
         {

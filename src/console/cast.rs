@@ -11,7 +11,7 @@ use super::run::ConsoleError;
 use super::still::{FULL_SPEED, run_to};
 use super::subject::Subject;
 use super::term::page;
-use super::theme::{Choice, Depth, Terminal, Theme};
+use super::theme::{Depth, Terminal, Theme, ThemeChoice};
 use super::view::view;
 use crate::engine::handle::Options;
 
@@ -30,7 +30,7 @@ pub(crate) struct Cast {
 /// The lines of a cast: a header, then one line a picture.
 pub(crate) fn cast(subject: Subject, cast: &Cast) -> Result<String, ConsoleError> {
     let terminal = Terminal { depth: Depth::Bits24, light: None, ascii: false };
-    let mut model = Model::new(subject.session(), Theme::new(Choice::Auto, terminal));
+    let mut model = Model::new(subject.session(), Theme::new(ThemeChoice::Auto, terminal));
     let title = subject.title();
     run_to(&mut model, subject.spawn(Options::watched(FULL_SPEED), false)?)?;
     let known = model.measured.as_ref().map(|measured| &measured.history);

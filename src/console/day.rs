@@ -6,7 +6,7 @@ use super::clock::Clock;
 use crate::session::{Mark, Session, Source, mark};
 use crate::stream::twin::slices;
 
-/// Minutes that a bar may span before it counts in days, while nobody knows where the data ends.
+/// Minutes that a bar may span before it counts in days, while the end of the data is not known.
 const MINUTES: [i64; 7] = [10, 30, 60, 120, 360, 720, 1440];
 
 /// The stretch of time that the session announces, where it does.
@@ -20,7 +20,7 @@ pub(crate) struct Day {
 pub(crate) struct Stretch {
     pub start: Timestamp,
     pub end: Timestamp,
-    /// The data ends there; otherwise nobody knows where it does.
+    /// The data ends there; otherwise its end is not known.
     pub end_is_known: bool,
 }
 

@@ -2,11 +2,11 @@
 //!
 //! ```text
 //!  federation short · evidence · step 512 · 2 of 3 sites online
-//!  site      state    heard   lag   clock    up      down    ε      late miss twice refused
-//!  P1        online   0.1 s   0     +0.3 ms  12 kB   9 kB    0.412     0    0     0       0
+//!  site   state   heard  lag clock    up     down   ε      late miss twice refused
+//!  P1     online  0.1 s  0   +0.3 ms  12 kB  9 kB   0.412  0    0    0     0
 //!  …
 //!  10:38  opened #1 root P1 …
-//!  The server hears messages only and cannot show a site's sensors.  q stops
+//!  The server gets messages only and cannot show a site's sensors.  q stops
 //! ```
 //!
 //! It must not know measurements: it is given accounts of sites, and lines of facts.
@@ -23,26 +23,27 @@ use ratatui::style::{Modifier, Style};
 
 use super::term::Term;
 use super::text::clean;
-use crate::remote::account::{Account, Board, SpentSoFar};
+use crate::remote::account::{Account, Board, Joins, SpentSoFar};
 
 /// Time between two pictures.
 const FRAME: Duration = Duration::from_millis(200);
 /// Lines of facts that are kept.
 const MOST_LINES: usize = 500;
 
-const SENSORS: &str = "The server hears messages only and cannot show a site's sensors.";
+const SENSORS: &str = "The server gets messages only and cannot show a site's sensors.";
+/// Heads of columns, and room for what usually stands below them: together they fit 80 columns.
 const HEADS: [(&str, usize); 12] = [
-    ("site", 10),
-    ("state", 8),
-    ("heard", 8),
-    ("lag", 5),
-    ("clock", 10),
-    ("up", 8),
-    ("down", 8),
-    ("ε", 8),
-    ("late", 5),
-    ("miss", 5),
-    ("twice", 6),
+    ("site", 6),
+    ("state", 7),
+    ("heard", 6),
+    ("lag", 3),
+    ("clock", 8),
+    ("up", 6),
+    ("down", 6),
+    ("ε", 6),
+    ("late", 4),
+    ("miss", 4),
+    ("twice", 5),
     ("refused", 7),
 ];
 
@@ -99,13 +100,27 @@ pub(crate) fn watch_federation(
     interrupt: &AtomicBool,
     over: &AtomicBool,
 ) -> io::Result<()> {
-    watch(view, draw, interrupt, over)
+    watch(view, draw, accept, interrupt, over)
 }
 
-/// Shows one party as `draw` does.
+/// Whoever waits first is accepted by the server.
+fn accept(board: &mut Board) {
+    board.accepts = waits(board).map(|(client, _)| client);
+}
+
+/// The first site that waits to be accepted, by its place, and the digest of its model.
+fn waits(board: &Board) -> Option<(usize, u64)> {
+    board.accounts.iter().enumerate().find_map(|(client, account)| match account.joins {
+        Some(Joins::Waits(models)) => Some((client, models)),
+        Some(Joins::Absent | Joins::Enrols) | None => None,
+    })
+}
+
+/// Shows one party as `draw` does; the key `a` does `accept`.
 pub(super) fn watch<B: Clone>(
     view: &PartyView<B>,
     draw: impl Fn(&mut Buffer, &str, &B, &Lines),
+    accept: impl Fn(&mut B),
     interrupt: &AtomicBool,
     over: &AtomicBool,
 ) -> io::Result<()> {
@@ -113,28 +128,42 @@ pub(super) fn watch<B: Clone>(
     while !over.load(Ordering::Relaxed) {
         let board = view.board.lock().unwrap_or_else(PoisonError::into_inner).clone();
         term.draw(|buffer| draw(buffer, &view.title, &board, &view.lines))?;
-        if is_stop(&mut term)? {
-            interrupt.store(true, Ordering::Relaxed);
+        match key(&mut term)? {
+            Some(Key::Stop) => interrupt.store(true, Ordering::Relaxed),
+            Some(Key::Accept) => {
+                accept(&mut view.board.lock().unwrap_or_else(PoisonError::into_inner));
+            }
+            None => {}
         }
     }
     Ok(())
 }
 
-/// Waits for a key until the next picture is due; whether it asks for the end.
-fn is_stop(term: &mut Term) -> io::Result<bool> {
+/// What somebody at the screen wants.
+enum Key {
+    Stop,
+    Accept,
+}
+
+/// Waits for a key until the next picture is due.
+fn key(term: &mut Term) -> io::Result<Option<Key>> {
     if !event::poll(FRAME)? {
-        return Ok(false);
+        return Ok(None);
     }
     match event::read()? {
         Event::Key(key) => {
-            let is_ctrl_c =
-                key.code == KeyCode::Char('c') && key.modifiers.contains(KeyModifiers::CONTROL);
-            return Ok(is_ctrl_c || key.code == KeyCode::Char('q'));
+            let is_ctrl = key.modifiers.contains(KeyModifiers::CONTROL);
+            return Ok(match key.code {
+                KeyCode::Char('q') => Some(Key::Stop),
+                KeyCode::Char('c') if is_ctrl => Some(Key::Stop),
+                KeyCode::Char('a') => Some(Key::Accept),
+                _ => None,
+            });
         }
         Event::Resize(..) => term.repaint(),
         Event::FocusGained | Event::FocusLost | Event::Mouse(_) | Event::Paste(_) => {}
     }
-    Ok(false)
+    Ok(None)
 }
 
 fn draw(buffer: &mut Buffer, title: &str, board: &Board, lines: &Lines) {
@@ -153,32 +182,67 @@ fn draw(buffer: &mut Buffer, title: &str, board: &Board, lines: &Lines) {
     let step = board.step;
     let head = format!("federation {title} · step {step} · {online} of {sites} sites online");
     put(buffer, &head, bold);
-    put(buffer, &cells(&HEADS.map(|(head, _)| head.to_owned())), bold);
+    let heads = HEADS.map(|(head, _)| head.to_owned());
+    let rows: Vec<[String; 12]> = board.accounts.iter().map(site).collect();
+    let widths = widths(&rows);
+    put(buffer, &cells(&heads, &widths), bold);
     // Sites that are not there come first where not all have room.
-    let mut accounts: Vec<&Account> = board.accounts.iter().collect();
+    let mut accounts: Vec<(&Account, &[String; 12])> = board.accounts.iter().zip(&rows).collect();
     let room = (height.saturating_sub(4) * 2 / 3).max(1);
     if accounts.len() > room {
-        accounts.sort_by_key(|account| account.online == Some(true));
+        accounts.sort_by_key(|(account, _)| account.online == Some(true));
     }
-    for account in accounts.iter().take(room) {
+    for (account, row) in accounts.iter().take(room) {
         let style = match account.online {
             Some(true) => Style::new(),
             Some(false) | None => Style::new().add_modifier(Modifier::REVERSED),
         };
-        put(buffer, &cells(&site(account)), style);
+        put(buffer, &cells(row, &widths), style);
     }
     if accounts.len() > room {
         put(buffer, &format!("… and {} more", accounts.len() - room), Style::new());
     }
     put(buffer, "", Style::new());
     let shown = 3 + accounts.len().min(room) + usize::from(accounts.len() > room);
-    for line in lines.last(height.saturating_sub(shown + 1)) {
-        put(buffer, &line, Style::new());
+    let room = height.saturating_sub(shown + 1);
+    let wrapped: Vec<String> =
+        lines.last(room).iter().flat_map(|line| wrapped(line, width)).collect();
+    for line in &wrapped[wrapped.len().saturating_sub(room)..] {
+        put(buffer, line, Style::new());
     }
     if height > 3 {
         let last = area.y + area.height - 1;
-        let foot = format!("{SENSORS}  q stops");
-        buffer.set_stringn(area.x, last, &foot, width, Style::new().add_modifier(Modifier::DIM));
+        match waits(board) {
+            Some((client, models)) => {
+                let name = &board.accounts[client].name;
+                let foot =
+                    format!("{name} waits with the model {models:016x}.  a accepts  q stops");
+                buffer.set_stringn(area.x, last, &foot, width, bold);
+            }
+            None => {
+                let (foot, dim) = (format!("{SENSORS}  q stops"), Modifier::DIM);
+                buffer.set_stringn(area.x, last, &foot, width, Style::new().add_modifier(dim));
+            }
+        }
+    }
+}
+
+/// A line of text in as many rows as it needs, broken between words where that is possible.
+fn wrapped(line: &str, width: usize) -> Vec<String> {
+    const INDENT: &str = "  ";
+    let mut rows = Vec::new();
+    let mut rest = line;
+    loop {
+        let indent = if rows.is_empty() { "" } else { INDENT };
+        let room = width.saturating_sub(indent.len()).max(1);
+        let Some((end, next)) = rest.char_indices().nth(room) else {
+            rows.push(format!("{indent}{rest}"));
+            return rows;
+        };
+        let between_words = rest[..end].rfind(' ').filter(|at| !rest[..*at].trim().is_empty());
+        let cut = if next == ' ' { end } else { between_words.unwrap_or(end) };
+        rows.push(format!("{indent}{}", rest[..cut].trim_end()));
+        rest = rest[cut..].trim_start();
     }
 }
 
@@ -187,6 +251,9 @@ fn site(account: &Account) -> [String; 12] {
     let counts = &account.counts;
     let state = match account.online {
         _ if account.left => "left",
+        _ if matches!(account.joins, Some(Joins::Waits(_))) => "waits",
+        Some(true) if account.joins == Some(Joins::Enrols) => "enrols",
+        _ if account.joins.is_some() => "absent",
         Some(true) => "online",
         Some(false) => "offline",
         None => "unknown",
@@ -203,7 +270,7 @@ fn site(account: &Account) -> [String; 12] {
         clock.unwrap_or_else(nothing),
         bytes(counts.bytes_up),
         bytes(counts.bytes_down),
-        spent.map_or_else(nothing, |epsilon| format!("{epsilon:.3}")),
+        spent.map_or_else(nothing, epsilon_cell),
         counts.late.to_string(),
         counts.missing.to_string(),
         counts.duplicates.to_string(),
@@ -211,19 +278,29 @@ fn site(account: &Account) -> [String; 12] {
     ]
 }
 
+/// ε in six characters, as long as it is below a million.
+fn epsilon_cell(epsilon: f64) -> String {
+    if epsilon < 100.0 { format!("{epsilon:.3}") } else { format!("{epsilon:.0}") }
+}
+
+/// The width of each column: nothing is cut within a cell.
+fn widths(rows: &[[String; 12]]) -> [usize; 12] {
+    std::array::from_fn(|column| {
+        let widest = rows.iter().map(|row| row[column].chars().count()).max();
+        widest.unwrap_or(0).max(HEADS[column].1)
+    })
+}
+
 /// One line of the table.
-fn cells(cells: &[String; 12]) -> String {
-    let padded = cells.iter().zip(HEADS).map(|(cell, (_, width))| {
-        let short: String = cell.chars().take(width).collect();
-        format!("{short:<width$}")
-    });
+fn cells(cells: &[String; 12], widths: &[usize; 12]) -> String {
+    let padded = cells.iter().zip(widths).map(|(cell, width)| format!("{cell:<width$}"));
     padded.collect::<Vec<_>>().join(" ").trim_end().to_owned()
 }
 
 fn bytes(count: u64) -> String {
     match count {
-        0..10_000 => format!("{count} B"),
-        10_000..10_000_000 => format!("{} kB", count / 1000),
+        0..1000 => format!("{count} B"),
+        1000..1_000_000 => format!("{} kB", count / 1000),
         _ => format!("{} MB", count / 1_000_000),
     }
 }
@@ -242,7 +319,8 @@ mod tests {
             account.counts.bytes_up = 12_345;
             account
         };
-        let board = Board { step: 512, accounts: (1..=sites).map(account).collect() };
+        let accounts = (1..=sites).map(account).collect();
+        let board = Board { step: 512, accounts, accepts: None };
         let lines = Lines::default();
         lines.push("opened #1");
         let mut buffer = Buffer::empty(Rect::new(0, 0, columns, rows));
@@ -257,11 +335,46 @@ mod tests {
     fn every_site_is_shown_with_its_state_its_bytes_and_its_own_epsilon() {
         let rows = shown(3, 100, 12);
         assert_eq!(rows[0], "federation short · evidence · step 512 · 2 of 3 sites online");
-        assert!(rows[2].starts_with("P1         online   –"), "{}", rows[2]);
+        assert!(rows[2].starts_with("P1     online  –"), "{}", rows[2]);
         assert!(rows[2].contains("12 kB") && rows[2].contains("0.500"), "{}", rows[2]);
-        assert!(rows[3].starts_with("P2         offline"), "{}", rows[3]);
+        assert!(rows[3].starts_with("P2     offline"), "{}", rows[3]);
         assert_eq!(rows[6], "opened #1");
-        assert!(rows[11].starts_with("The server hears messages only and cannot show"));
+        assert!(rows[11].starts_with("The server gets messages only and cannot show"));
+    }
+
+    #[test]
+    fn all_columns_fit_eighty_and_a_site_that_waits_is_shown_with_the_key_that_accepts_it() {
+        let rows = shown(3, 80, 24);
+        assert!(rows[1].ends_with("refused"), "{}", rows[1]);
+        let mut waits = Account::new("P3".to_owned());
+        waits.is_online(true);
+        waits.joins = Some(Joins::Waits(0xAB));
+        let mut board = Board { accounts: vec![waits], ..Board::default() };
+        let mut buffer = Buffer::empty(Rect::new(0, 0, 80, 6));
+        draw(&mut buffer, "short", &board, &Lines::default());
+        let row = |y: u16| -> String {
+            (0..80).map(|x| buffer[(x, y)].symbol().to_owned()).collect::<String>()
+        };
+        assert!(row(2).starts_with("P3     waits"), "{}", row(2));
+        assert!(row(5).starts_with("P3 waits with the model 00000000000000ab.  a accepts"));
+        accept(&mut board);
+        assert_eq!(board.accepts, Some(0));
+    }
+
+    #[test]
+    fn a_long_line_is_shown_whole_in_as_many_rows_as_it_needs() {
+        assert_eq!(wrapped("opened #1", 20), ["opened #1"]);
+        assert_eq!(wrapped("", 20), [""]);
+        assert_eq!(wrapped("C has joined the run", 12), ["C has joined", "  the run"]);
+        assert_eq!(wrapped("abcdefghijklm", 8), ["abcdefgh", "  ijklm"]);
+        let line =
+            "10:38  C asks to join with another model, 00000000000000ab: nobody is calibrated";
+        for width in 5..40 {
+            let rows = wrapped(line, width);
+            assert!(rows.iter().all(|row| row.chars().count() <= width), "{width}: {rows:?}");
+            let letters = |text: &str| text.replace(' ', "");
+            assert_eq!(letters(&rows.concat()), letters(line));
+        }
     }
 
     #[test]
@@ -276,7 +389,7 @@ mod tests {
     #[test]
     fn of_many_sites_those_that_are_away_are_shown_first_and_no_size_does_harm() {
         let rows = shown(60, 100, 12);
-        assert!(rows[2].starts_with("P2         offline"), "{}", rows[2]);
+        assert!(rows[2].starts_with("P2     offline"), "{}", rows[2]);
         assert!(rows.iter().any(|row| row == "… and 55 more"), "{rows:?}");
         for (columns, height) in [(1, 1), (20, 3), (80, 24), (3, 40)] {
             shown(3, columns, height);

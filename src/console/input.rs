@@ -21,7 +21,7 @@ mod reader;
 
 use reader::Reader;
 
-/// Events that may wait. Nobody types so far ahead; a paste without brackets does.
+/// Events that may wait. Only a paste without brackets has more.
 const MOST: usize = 1024;
 
 /// Where keys come from.
@@ -43,6 +43,21 @@ impl Keys {
     }
 }
 
+/// Reads bytes as a terminal sends them, in pieces of this length: how many events they are, and how many
+/// of these are Ctrl-C.
+#[cfg(unix)]
+pub(crate) fn read_keys(bytes: &[u8], piece: usize) -> (usize, usize) {
+    let mut parser = bytes::Parser::default();
+    let (mut events, mut interrupts) = (0, 0);
+    for part in bytes.chunks(piece.max(1)) {
+        parser.read(part, false, &mut |event| {
+            events += 1;
+            interrupts += usize::from(is_interrupt(&event));
+        });
+    }
+    (events, interrupts)
+}
+
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Sent {
     Event(Event),
@@ -58,6 +73,7 @@ struct Queue {
 }
 
 impl Queue {
+    #[expect(clippy::wildcard_enum_match_arm, reason = "every other event waits")]
     fn add(&mut self, event: Event) {
         match &event {
             event if is_interrupt(event) => {

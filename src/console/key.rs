@@ -67,18 +67,14 @@ impl Key {
     }
 
     pub(crate) fn typed(self) -> Option<char> {
-        match self.code {
-            KeyCode::Char(c) if self.modifiers.is_empty() => Some(c),
-            _ => None,
-        }
+        let KeyCode::Char(c) = self.code else { return None };
+        self.modifiers.is_empty().then_some(c)
     }
 
     /// Its name in a file, made of letters that every keyboard has.
     pub(crate) fn name(self) -> String {
-        let (code, back) = match self.code {
-            KeyCode::BackTab => (KeyCode::Tab, "shift-"),
-            code => (code, ""),
-        };
+        let is_back = self.code == KeyCode::BackTab;
+        let (code, back) = if is_back { (KeyCode::Tab, "shift-") } else { (self.code, "") };
         let named = NAMED.iter().find(|(known, _)| *known == code);
         let name = match (named, code) {
             (Some((_, name)), _) => (*name).to_owned(),
@@ -98,6 +94,7 @@ impl Key {
 
 /// As the screen shows it: arrows as arrows.
 impl fmt::Display for Key {
+    #[expect(clippy::wildcard_enum_match_arm, reason = "every other key has a name")]
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let arrow = match self.code {
             KeyCode::Left => "←",
@@ -114,6 +111,7 @@ impl fmt::Display for Key {
 impl FromStr for Key {
     type Err = String;
 
+    #[expect(clippy::wildcard_enum_match_arm, reason = "every other key may be held with anything")]
     fn from_str(text: &str) -> Result<Self, String> {
         let mut modifiers = KeyModifiers::NONE;
         let mut rest = text;

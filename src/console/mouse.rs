@@ -88,6 +88,7 @@ pub(crate) struct Mouse {
 
 impl Mouse {
     /// What `event` did to the picture that `hits` came with, if anything.
+    #[expect(clippy::wildcard_enum_match_arm, reason = "other buttons do nothing")]
     pub(crate) fn point(&mut self, event: MouseEvent, hits: &[Hit], now: Instant) -> Option<Point> {
         let at = Position::new(event.column, event.row);
         let under = || hits.iter().rev().filter(|hit| hit.area.contains(at)).copied().collect();

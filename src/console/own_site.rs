@@ -33,7 +33,7 @@ pub(crate) fn watch_site(
     interrupt: &AtomicBool,
     over: &AtomicBool,
 ) -> io::Result<()> {
-    watch(view, draw, interrupt, over)
+    watch(view, draw, |_| {}, interrupt, over)
 }
 
 fn draw(buffer: &mut Buffer, title: &str, board: &SiteBoard, lines: &Lines) {

@@ -97,6 +97,11 @@ impl Pulse {
 
 #[cfg(test)]
 mod tests {
+    #![allow(
+        clippy::wildcard_enum_match_arm,
+        reason = "a test looks at the beats that it is about"
+    )]
+
     use crossterm::event::{Event, KeyCode, KeyEvent, KeyModifiers};
 
     use super::*;

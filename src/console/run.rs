@@ -21,7 +21,7 @@ use super::signals::{Request, Signal, Signals};
 use super::subject::Subject;
 use super::term::{self, Term};
 use super::text::clean;
-use super::theme::{Choice, Theme};
+use super::theme::{Theme, ThemeChoice};
 use super::view::view;
 use super::written::written;
 use crate::base::atomic_file;
@@ -81,7 +81,7 @@ pub(crate) enum ConsoleError {
     #[error("the thread that reads the stream ended unexpectedly")]
     FeedDied,
     /// Another thread died; its panic has been printed.
-    #[error("a part of the program ended unexpectedly, as told above")]
+    #[error("a part of the program ended unexpectedly, see above")]
     Panicked,
     #[error("there is no view called {0:?}")]
     NoView(String),
@@ -92,7 +92,7 @@ pub(crate) enum ConsoleError {
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct Appearance {
     /// A theme; the one that suits the terminal when none is asked for.
-    pub theme: Option<Choice>,
+    pub theme: Option<ThemeChoice>,
     /// Only letters of ASCII, whatever the terminal can show.
     pub ascii: bool,
     pub no_mouse: bool,
@@ -286,10 +286,9 @@ impl Console {
             match effect {
                 None => {}
                 Some(Effect::Quit) => {
-                    return match std::mem::replace(&mut self.model.stage, Stage::Ended) {
-                        Stage::Failed(error) => Err(ConsoleError::Stream(error)),
-                        _ => Ok(Left::For(Ending::Quit)),
-                    };
+                    let stage = std::mem::replace(&mut self.model.stage, Stage::Ended);
+                    let Stage::Failed(error) = stage else { return Ok(Left::For(Ending::Quit)) };
+                    return Err(ConsoleError::Stream(error));
                 }
                 Some(Effect::Suspend) => {
                     input.stop();

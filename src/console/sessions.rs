@@ -85,7 +85,7 @@ fn openable(name: &str) -> Openable {
     Openable { name: name.to_owned(), about, data }
 }
 
-/// The session of that name, if there is data to open: whoever leaves a running session for one that
+/// The session of that name, if there is data to open: a user who leaves a running session for one that
 /// cannot be opened would lose both.
 pub(crate) fn with_data(name: &str) -> Result<Subject, String> {
     let subject = Subject::named(name).map_err(|error| error.to_string())?;

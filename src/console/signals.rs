@@ -6,7 +6,7 @@ use std::io;
 pub(crate) enum Request {
     End(Signal),
     Stop,
-    /// To go on after having been stopped: somebody else may have used the terminal.
+    /// To go on after having been stopped: another program may have used the terminal.
     GoOn,
     /// To draw at the terminal's new size.
     Resize,
@@ -74,10 +74,10 @@ mod unix {
             }
         }
 
-        /// Stops the program and whoever started it in the same job, and returns when it goes on.
+        /// Stops the program and its parents in the same job, and returns when it goes on.
         ///
         /// The stop is one that cannot be caught, since the one that can is ours now. The system would
-        /// spare a job that nobody could wake again; so do we, and return at once.
+        /// spare a job that could not be woken again; this returns at once then.
         pub(crate) async fn stop(&mut self) -> io::Result<()> {
             if !has_shell() {
                 return Ok(());
@@ -91,7 +91,7 @@ mod unix {
         }
     }
 
-    /// Whether whoever started us is in our session and not in our job: a shell that can wake us.
+    /// Whether the parent is in the same session and in another job: a shell that can wake this one.
     fn has_shell() -> bool {
         let Some(parent) = getppid() else { return false };
         getsid(Some(parent)).is_ok_and(|session| getsid(None) == Ok(session))

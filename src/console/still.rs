@@ -13,12 +13,12 @@ use super::export::{self, Format};
 use super::run::{Appearance, ConsoleError, LAST_LINES};
 use super::sessions;
 use super::subject::Subject;
-use super::theme::{Choice, Depth, Terminal, Theme};
+use super::theme::{Depth, Terminal, Theme, ThemeChoice};
 use super::view::view;
 use crate::engine::Handle;
 use crate::engine::handle::{EngineEvent, Load, Moment, Options};
 use crate::engine::pace::{Pace, Speed};
-use crate::session::Mark;
+use crate::session::{Mark, Session};
 
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Still<'a> {
@@ -50,7 +50,7 @@ pub(crate) fn view_names() -> impl Iterator<Item = &'static str> {
 
 pub(crate) fn still(subject: Subject, still: &Still) -> Result<String, ConsoleError> {
     let terminal = Terminal { depth: Depth::Bits24, light: None, ascii: still.look.ascii };
-    let theme = Theme::new(still.look.theme.unwrap_or(Choice::Auto), terminal);
+    let theme = Theme::new(still.look.theme.unwrap_or(ThemeChoice::Auto), terminal);
     let mut model = Model::new(subject.session(), theme);
     let options = Options { stop_at: still.at, ..Options::watched(FULL_SPEED) };
     run_to(&mut model, subject.spawn(options, false)?)?;
@@ -60,6 +60,21 @@ pub(crate) fn still(subject: Subject, still: &Still) -> Result<String, ConsoleEr
     let mut buffer = Buffer::empty(Rect::new(0, 0, still.size.0, still.size.1));
     view(&model, &mut buffer);
     Ok(export::write(&buffer, still.format))
+}
+
+/// Draws every view of what these events tell, wherever they come from.
+pub(crate) fn drawn(session: &Session, events: Vec<EngineEvent>) {
+    let terminal = Terminal { depth: Depth::Bits24, light: None, ascii: false };
+    let mut model = Model::new(session, Theme::new(ThemeChoice::Auto, terminal));
+    for event in events {
+        update(&mut model, Msg::Report(event));
+    }
+    for name in view_names() {
+        // A view may have nothing to show.
+        let _ = show(&mut model, name);
+        let mut buffer = Buffer::empty(Rect::new(0, 0, 100, 30));
+        view(&model, &mut buffer);
+    }
 }
 
 pub(super) const FULL_SPEED: Pace = Pace { speed: Speed::Max, paused: false };

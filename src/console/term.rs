@@ -144,7 +144,7 @@ pub(crate) fn ring() -> io::Result<()> {
     out.flush()
 }
 
-/// Gives the terminal back if it is taken. Nobody is left to hear about a failure.
+/// Gives the terminal back if it is taken. A failure cannot be reported any more.
 pub(crate) fn restore() {
     if TAKEN.swap(false, Ordering::SeqCst) {
         let _ = execute!(
@@ -159,7 +159,7 @@ pub(crate) fn restore() {
     }
 }
 
-/// Returns once a thread has panicked: the terminal has been given back and the panic told there, and
+/// Returns once a thread has panicked: the terminal has been given back and the panic printed there, and
 /// whatever that thread did is not being done any more.
 pub(crate) async fn panicked() {
     PANICKED.notified().await;

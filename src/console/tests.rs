@@ -1,5 +1,7 @@
 //! The console as a whole: key macros, screens at several sizes, and a feed that plays.
 
+#![allow(clippy::wildcard_enum_match_arm, reason = "a test looks at the events that it is about")]
+
 use proptest::prelude::*;
 use ratatui::Terminal;
 use ratatui::backend::TestBackend;

@@ -16,7 +16,7 @@ mod terminal;
 pub(crate) use terminal::{Depth, Terminal};
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub(crate) enum Choice {
+pub(crate) enum ThemeChoice {
     /// The terminal's own background
     Auto,
     Dark,
@@ -26,23 +26,24 @@ pub(crate) enum Choice {
     Mono,
 }
 
-impl Choice {
+impl ThemeChoice {
     /// All, in the order that a key steps through.
-    pub(crate) const ALL: [Choice; 4] = [Choice::Auto, Choice::Dark, Choice::Paper, Choice::Mono];
+    pub(crate) const ALL: [ThemeChoice; 4] =
+        [ThemeChoice::Auto, ThemeChoice::Dark, ThemeChoice::Paper, ThemeChoice::Mono];
 
     pub(crate) fn name(self) -> &'static str {
         match self {
-            Choice::Auto => "auto",
-            Choice::Dark => "dark",
-            Choice::Paper => "paper",
-            Choice::Mono => "mono",
+            ThemeChoice::Auto => "auto",
+            ThemeChoice::Dark => "dark",
+            ThemeChoice::Paper => "paper",
+            ThemeChoice::Mono => "mono",
         }
     }
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Theme {
-    pub choice: Choice,
+    pub choice: ThemeChoice,
     pub terminal: Terminal,
     /// The field itself, where it is not the terminal's own.
     field: Option<(Color, Color)>,
@@ -87,15 +88,15 @@ pub(crate) struct Theme {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(crate) enum State {
     Normal,
-    /// Where trouble started; nobody has seen it.
+    /// Where trouble started; not acknowledged.
     RootUnseen,
     /// Where trouble started; seen.
     Root,
-    /// The root cannot be named; nobody has acknowledged it.
+    /// The root cannot be named; not acknowledged.
     UnknownUnseen,
     Unknown,
     Effect,
-    /// Trouble that nobody else feels; nobody has seen it.
+    /// Trouble of one client alone; not acknowledged.
     SingleUnseen,
     Single,
     Returned,
@@ -188,22 +189,24 @@ const PAPER: [Hue; 2] = [grey(0x1c, 234, Color::Black), grey(0xe4, 254, Color::W
 impl Theme {
     /// The theme `choice` on `terminal`. `Mono` is made of attributes only, for terminals and people
     /// without colour.
-    pub(crate) fn new(choice: Choice, terminal: Terminal) -> Self {
+    pub(crate) fn new(choice: ThemeChoice, terminal: Terminal) -> Self {
         let colour = |hue: Hue| terminal.depth.resolve(hue);
         let (light, [frame, label, trend]) = match (choice, terminal.light) {
-            (Choice::Paper, _) | (Choice::Auto, Some(true)) => (true, ON_LIGHT),
-            (Choice::Dark | Choice::Mono, _) | (Choice::Auto, Some(false)) => (false, ON_DARK),
-            (Choice::Auto, None) => (false, ON_EITHER),
+            (ThemeChoice::Paper, _) | (ThemeChoice::Auto, Some(true)) => (true, ON_LIGHT),
+            (ThemeChoice::Dark | ThemeChoice::Mono, _) | (ThemeChoice::Auto, Some(false)) => {
+                (false, ON_DARK)
+            }
+            (ThemeChoice::Auto, None) => (false, ON_EITHER),
         };
         let on = |[dark, bright]: [Hue; 2]| Some(if light { bright } else { dark });
         let field = match choice {
-            Choice::Dark => Some(DARK),
-            Choice::Paper => Some(PAPER),
-            Choice::Auto | Choice::Mono => None,
+            ThemeChoice::Dark => Some(DARK),
+            ThemeChoice::Paper => Some(PAPER),
+            ThemeChoice::Auto | ThemeChoice::Mono => None,
         };
         // The attributes beside a colour, and those that stand for it.
         let either = |hue: Option<Hue>, beside: Modifier, alone: Modifier| match hue {
-            _ if choice == Choice::Mono => Style::new().add_modifier(alone),
+            _ if choice == ThemeChoice::Mono => Style::new().add_modifier(alone),
             Some(hue) => Style::new().fg(colour(hue)).add_modifier(beside),
             None => Style::new().add_modifier(beside),
         };
@@ -230,12 +233,14 @@ impl Theme {
             single: style(on(OVER), BOLD),
             single_unseen: style(on(OVER), BOLD | REVERSED),
             shelved: style(on(SHELVED), DIM),
-            // Without colour, and on a field nobody knows, the name and the word say it.
+            // Without colour, and on an unknown background, name and word show it.
             tint: match (choice, light, field) {
-                (Choice::Mono, ..) | (Choice::Auto, _, None) if terminal.light.is_none() => {
+                (ThemeChoice::Mono, ..) | (ThemeChoice::Auto, _, None)
+                    if terminal.light.is_none() =>
+                {
                     Style::new()
                 }
-                (Choice::Mono, ..) => Style::new(),
+                (ThemeChoice::Mono, ..) => Style::new(),
                 (_, true, _) => Style::new().bg(colour(TINT[1])),
                 (_, false, _) => Style::new().bg(colour(TINT[0])),
             },
@@ -245,12 +250,12 @@ impl Theme {
     /// The theme that the operator asked for, or the one that suits. `NO_COLOR` counts when it is not
     /// empty (no-color.org) and nothing else was asked for.
     pub(crate) fn choose(
-        asked: Option<Choice>,
+        asked: Option<ThemeChoice>,
         ascii: bool,
         variable: impl Fn(&str) -> Option<String>,
     ) -> Self {
         let colourless = variable("NO_COLOR").is_some_and(|value| !value.is_empty());
-        let suits = if colourless { Choice::Mono } else { Choice::Auto };
+        let suits = if colourless { ThemeChoice::Mono } else { ThemeChoice::Auto };
         let mut terminal = Terminal::described_by(variable);
         terminal.ascii |= ascii;
         Self::new(asked.unwrap_or(suits), terminal)
@@ -258,8 +263,8 @@ impl Theme {
 
     /// The next one on the same terminal.
     pub(crate) fn next(&self) -> Self {
-        let at = Choice::ALL.iter().position(|choice| *choice == self.choice).unwrap_or(0);
-        Self::new(Choice::ALL[(at + 1) % Choice::ALL.len()], self.terminal)
+        let at = ThemeChoice::ALL.iter().position(|choice| *choice == self.choice).unwrap_or(0);
+        Self::new(ThemeChoice::ALL[(at + 1) % ThemeChoice::ALL.len()], self.terminal)
     }
 
     /// Glyph, word and style of `state`.
@@ -311,7 +316,7 @@ mod tests {
 
     fn themes() -> Vec<Theme> {
         let mut themes = Vec::new();
-        for choice in Choice::ALL {
+        for choice in ThemeChoice::ALL {
             for depth in [Depth::Bits24, Depth::Colours256, Depth::Colours16] {
                 for light in [None, Some(true), Some(false)] {
                     themes.push(Theme::new(choice, Terminal { depth, light, ascii: false }));
@@ -352,7 +357,7 @@ mod tests {
 
     #[test]
     fn without_colour_there_is_no_colour() {
-        let theme = Theme::new(Choice::Mono, Terminal::default());
+        let theme = Theme::new(ThemeChoice::Mono, Terminal::default());
         for state in State::ALL {
             let style = theme.mark(state).style;
             assert_eq!((style.fg, style.bg), (None, None));
@@ -367,7 +372,7 @@ mod tests {
 
     #[test]
     fn a_theme_with_a_field_of_its_own_leaves_no_cell_to_the_terminal() {
-        for choice in [Choice::Dark, Choice::Paper] {
+        for choice in [ThemeChoice::Dark, ThemeChoice::Paper] {
             let theme = Theme::new(choice, Terminal::default());
             let mut buffer = Buffer::empty(ratatui::layout::Rect::new(0, 0, 8, 2));
             buffer.set_string(0, 0, "abc", theme.root_unseen);
@@ -384,17 +389,17 @@ mod tests {
             };
             Theme::choose(asked, false, variable).choice
         };
-        assert_eq!(with(None, &[]), Choice::Auto);
-        assert_eq!(with(None, &[("NO_COLOR", "")]), Choice::Auto);
-        assert_eq!(with(None, &[("NO_COLOR", "1")]), Choice::Mono);
-        assert_eq!(with(Some(Choice::Paper), &[("NO_COLOR", "1")]), Choice::Paper);
+        assert_eq!(with(None, &[]), ThemeChoice::Auto);
+        assert_eq!(with(None, &[("NO_COLOR", "")]), ThemeChoice::Auto);
+        assert_eq!(with(None, &[("NO_COLOR", "1")]), ThemeChoice::Mono);
+        assert_eq!(with(Some(ThemeChoice::Paper), &[("NO_COLOR", "1")]), ThemeChoice::Paper);
     }
 
     #[test]
     fn a_key_steps_through_all_themes() {
-        let first = Theme::new(Choice::Auto, Terminal::default());
+        let first = Theme::new(ThemeChoice::Auto, Terminal::default());
         let mut theme = first;
-        for _ in 0..Choice::ALL.len() {
+        for _ in 0..ThemeChoice::ALL.len() {
             theme = theme.next();
         }
         assert_eq!(theme, first);

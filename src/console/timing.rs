@@ -15,7 +15,7 @@ use super::app::Model;
 use super::still::{FULL_SPEED, run_to};
 use super::subject::Subject;
 use super::term::page;
-use super::theme::{Choice, Terminal, Theme};
+use super::theme::{Terminal, Theme, ThemeChoice};
 use super::view::view;
 use crate::engine::handle::{OpenError, Options};
 use crate::engine::prepare::{Stage, prepare};
@@ -53,7 +53,7 @@ impl Twelve {
         let session = Session::parse("twelve", Path::new(""), TWELVE)?;
         let mut go_on = |_: Stage| ControlFlow::Continue(());
         let prepared = prepare(&session, &folder.join("twelve.safetensors"), &mut go_on)?;
-        let mut model = Model::new(&session, Theme::new(Choice::Auto, Terminal::default()));
+        let mut model = Model::new(&session, Theme::new(ThemeChoice::Auto, Terminal::default()));
         let prepared = Some(Arc::new(prepared));
         let options = Options { prepared, ..Options::watched(FULL_SPEED) };
         run_to(&mut model, engine::spawn(&session, options)?)?;
@@ -96,7 +96,7 @@ impl Reopened {
     /// Reads the recording to its end and draws the first picture.
     pub(crate) fn open(file: &Path) -> Result<Self, OpenError> {
         let subject = Subject::recording(file)?;
-        let theme = Theme::new(Choice::Auto, Terminal::default());
+        let theme = Theme::new(ThemeChoice::Auto, Terminal::default());
         let mut model = Model::new(subject.session(), theme);
         model.is_recording = true;
         run_to(&mut model, subject.spawn(Options::watched(FULL_SPEED), false)?)?;

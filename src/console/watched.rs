@@ -11,7 +11,7 @@ use crate::engine::watch::{News, Snapshot};
 use crate::evidence::threshold::{FlagThresholds, Flags};
 use crate::fact::Fact;
 use crate::history::{Bucket, Column, History};
-use crate::incident::{Action, ClientVerdict, Event, Incident, What, verdict_at};
+use crate::incident::{ClientVerdict, Event, Incident, OperatorAction, What, verdict_at};
 
 /// One quantity that is drawn over time for every client.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -167,10 +167,10 @@ impl Watched {
             }
         }
         for entry in &news.events {
-            match entry.what {
-                What::WasShelved { incident } => _ = self.from_shelf.insert(incident),
-                What::Did(Action::Shelve { incident, .. }) => _ = self.from_shelf.remove(&incident),
-                _ => {}
+            if let What::WasShelved { incident } = entry.what {
+                self.from_shelf.insert(incident);
+            } else if let What::Did(OperatorAction::Shelve { incident, .. }) = entry.what {
+                self.from_shelf.remove(&incident);
             }
         }
         self.known.take(news);
@@ -299,9 +299,9 @@ impl Watched {
 
     /// A line of the log in words. An undo names what it undoes.
     pub(crate) fn words(&self, entry: &Event, names: &[String]) -> String {
-        let undoes = |entry: &Event| match entry.what {
-            What::Did(Action::Undo { entry }) => self.log.iter().find(|e| e.number == entry),
-            _ => None,
+        let undoes = |entry: &Event| {
+            let What::Did(OperatorAction::Undo { entry }) = entry.what else { return None };
+            self.log.iter().find(|e| e.number == entry)
         };
         let (what, entry) = match undoes(entry).map(|undone| (undone, undoes(undone))) {
             None => ("", entry),
@@ -349,7 +349,7 @@ impl Watched {
     }
 }
 
-/// Whether the same is said of the same client at the same time as part of an incident: one fault of a
+/// Whether an incident has the same fault of the same client at the same time: one fault of a
 /// sensor is one line.
 fn is_told_of_incident(event: &Event, events: &[Event]) -> bool {
     let What::Quality { client: Some(client), what } = event.what else { return false };

@@ -1,5 +1,5 @@
 //! A recording run again from a moment on with another setting: up to the moment everything is as it
-//! was, orders included; from there on nobody orders anything, and the server decides by the setting.
+//! was, orders included; from there on there are no orders, and the server decides by the setting.
 
 use std::path::Path;
 
@@ -11,7 +11,7 @@ use super::recorded::Recorded;
 use super::run::what_if::NoAnswer;
 use super::run::{Stepped, recalled};
 use super::watch::{News, Watch};
-use crate::incident::{Action, Event, Incident, Order};
+use crate::incident::{Event, Incident, OperatorAction, Order};
 use crate::record::recording::StoredEvent;
 use crate::record::{Recording, StepMark};
 use crate::wire::{Branched, CarrierLog, Logged, Rest, Switch, Wire};
@@ -71,7 +71,7 @@ pub(crate) fn branch(file: &Path, from: Timestamp, turn: Turn) -> Result<Branch,
 
 /// The recording in `file` as it would be with these settings from its start on. Where the server alone
 /// goes by them, it is the same recording with another session. Otherwise it holds what its sites would
-/// have sent; the settings are made after its first step, and nobody orders anything else.
+/// have sent; the settings are made after its first step, and there are no other orders.
 pub(crate) fn with_settings(file: &Path, turns: &[Turn]) -> Result<Recorded, OpenError> {
     let recording = Recording::open(file)?;
     let mut recorded = Recorded::read(&recording)?;
@@ -113,7 +113,7 @@ struct Again {
     switch: Switch,
 }
 
-/// What came of settings.
+/// The result of other settings.
 struct Made {
     /// How the first of them stood.
     before: Turn,
@@ -180,7 +180,7 @@ impl Again {
                 let messages = messages(watch, *turn, *changed_later, &marks[*at + 1..], switch);
                 switch.turn_to(messages.map_err(|why| refusal(&names, *turn, &why))?);
             }
-            let action = Action::Set { what: turn.knob.name(&names), to: turn.value() };
+            let action = OperatorAction::Set { what: turn.knob.name(&names), to: turn.value() };
             let order = Order { who: WHO.to_owned(), action, why: None };
             let mut news = News::default();
             watch.act(order, &mut news).map_err(|why| why.to_string())?;
@@ -208,7 +208,7 @@ fn in_order(turns: &[Turn]) -> Result<Vec<Turn>, OpenError> {
     Ok(turns)
 }
 
-/// What the server hears after this step: what it heard then, or what sites would have sent.
+/// The messages of the server after this step: those of then, or what sites would have sent.
 fn messages(
     watch: &mut Watch,
     turn: Turn,

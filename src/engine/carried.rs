@@ -1,4 +1,4 @@
-//! What a live session keeps from one start to the next, beside its history: what the server knows of
+//! The state that a live session keeps from one start to the next, beside its history: what the server knows of
 //! incidents and settings in one file, what each site takes as normal in another.
 //!
 //! Only a session that goes on where it was has them: one whose source delivers normal operation first,
@@ -16,6 +16,7 @@ use super::prepare;
 use super::run::carried::Before;
 use super::watch::{News, Watch};
 use crate::base::atomic_file::{AtomicFile, WriteError};
+use crate::base::digest;
 use crate::incident::{Carried, What};
 use crate::session::{LiveHistory, Session};
 use crate::site::carried::CarriedNormal;
@@ -23,7 +24,7 @@ use crate::stream::live::{kept, versions};
 
 const OF_SERVER: &str = "operator.json";
 const OF_SITES: &str = "normals.json";
-/// What the data changed reaches the disk after so long; what an operator changed, at once.
+/// Changes by data reach the disk after so long; changes by an operator, at once.
 const EVERY: Duration = Duration::from_secs(1);
 const VERSION: u32 = 1;
 
@@ -60,7 +61,7 @@ pub(super) fn claim(session: &Session) -> Claim {
 pub(super) struct CarriedFiles {
     /// Where they stand; nothing where the session has none, or where they cannot be written.
     at: Option<At>,
-    /// What went wrong, until it was told.
+    /// What went wrong, until it was reported.
     notices: Vec<String>,
 }
 
@@ -115,7 +116,7 @@ impl CarriedFiles {
         }
     }
 
-    /// Keeps how everything stands. A disk that fails is told once, and the run goes on.
+    /// Stores the state. A failing disk is reported once, and the run goes on.
     pub(super) fn store(&mut self, watch: &Watch) {
         let Some(at) = &mut self.at else { return };
         // Before the first step nothing is known that should replace what stands there.
@@ -134,7 +135,7 @@ impl CarriedFiles {
     }
 }
 
-fn read(folder: &Path, models: &str) -> Result<Option<Before>, String> {
+pub(crate) fn read(folder: &Path, models: &str) -> Result<Option<Before>, String> {
     let Some(OfServer { carried, .. }) =
         read_file(&folder.join(OF_SERVER), |of: &OfServer| of.version)?
     else {
@@ -162,11 +163,19 @@ fn read_file<T: for<'a> Deserialize<'a>>(
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(None),
         Err(error) => return Err(format!("{at}: {error}")),
     };
-    let known: T = serde_json::from_slice(&text).map_err(|why| format!("{at}: damaged: {why}"))?;
+    let text = unsealed(&text).ok_or_else(|| format!("{at}: damaged: its checksum differs"))?;
+    let known: T = serde_json::from_slice(text).map_err(|why| format!("{at}: damaged: {why}"))?;
     match version(&known) {
         VERSION => Ok(Some(known)),
         other => Err(format!("{at}: of version {other}, and this program knows {VERSION}")),
     }
+}
+
+/// The text of a file whose second line is its checksum. Older programs wrote none.
+fn unsealed(file: &[u8]) -> Option<&[u8]> {
+    let Some(end) = file.iter().position(|byte| *byte == b'\n') else { return Some(file) };
+    let (text, sum) = (&file[..end], &file[end + 1..]);
+    (digest::sha256(text).as_bytes() == sum.trim_ascii_end()).then_some(text)
 }
 
 fn write(at: &At, watch: &Watch) -> Result<(), WriteError> {
@@ -184,6 +193,47 @@ fn write_file(folder: &Path, name: &str, value: &impl Serialize) -> Result<(), W
     let text = serde_json::to_vec(value)
         .map_err(|why| WriteError::at(&folder.join(name))(std::io::Error::other(why)))?;
     let mut file = AtomicFile::create(folder, name)?;
-    file.fill(|file| file.write_all(&text))?;
+    file.fill(|file| {
+        file.write_all(&text)?;
+        write!(file, "\n{}\n", digest::sha256(&text))
+    })?;
     file.publish().map(|_| ())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::incident::{Annunciator, Rules};
+    use crate::session::Mode;
+
+    #[test]
+    fn what_operators_did_is_not_taken_over_from_a_file_with_a_flipped_bit() {
+        let folder = tempfile::tempdir().expect("a folder for the test");
+        let of = OfServer { version: VERSION, carried: Carried::default() };
+        write_file(folder.path(), OF_SERVER, &of).expect("written");
+        let file = folder.path().join(OF_SERVER);
+        let sound = fs::read(&file).expect("there");
+        assert!(read(folder.path(), "models").is_ok_and(|before| before.is_some()));
+        for at in (0..sound.len()).filter(|at| sound[*at] != b'\n') {
+            let mut flipped = sound.clone();
+            flipped[at] ^= 1;
+            fs::write(&file, flipped).expect("written");
+            let why = read(folder.path(), "models").expect_err("noticed");
+            assert!(why.contains("damaged"), "{why}");
+        }
+    }
+
+    #[test]
+    fn more_incidents_than_there_can_have_been_are_not_taken_over() {
+        let folder = tempfile::tempdir().expect("a folder for the test");
+        let of = OfServer { version: VERSION, carried: Carried::default() };
+        let text = serde_json::to_string(&of).expect("JSON");
+        let text = text.replace("\"count\":0", "\"count\":18446744073709551615");
+        fs::write(folder.path().join(OF_SERVER), text).expect("written");
+        let before = read(folder.path(), "models").expect("readable").expect("there");
+        let (rules, start) = (Rules::with_period(1.0), jiff::Timestamp::UNIX_EPOCH);
+        let mut annunciator = Annunciator::new(Vec::new(), Mode::Evidence, rules, start);
+        let said = annunciator.resume(&before.carried).to_line();
+        assert!(said.contains("makes no sense"), "{said}");
+    }
 }

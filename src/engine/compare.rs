@@ -1,4 +1,4 @@
-//! What a prepared session has learned, on nominal rows that nothing was fitted to: residual norms,
+//! The models of a prepared session on nominal rows that nothing was fitted to: residual norms,
 //! losses, correlations, and the distance to a model that sees everything.
 
 use std::ops::ControlFlow;
@@ -24,7 +24,7 @@ use crate::site::training::SiteData;
 /// Source of the oracle's seed.
 const ORACLE: u64 = 0x4F;
 
-/// What was found on the calibration range.
+/// Figures of the calibration range.
 #[derive(Debug, Clone)]
 pub(crate) struct Comparison {
     /// L_s.
@@ -121,7 +121,7 @@ pub(crate) fn compare(
     })
 }
 
-/// What is compared sees everybody's data anyway, so its noise is drawn from the seed: it must be the
+/// What is compared sees the data of all clients anyway, so its noise is drawn from the seed: it must be the
 /// same again, and it must not pretend to protect.
 fn hooks(session: &Session) -> Hooks<'_> {
     Hooks { provenance: Provenance::Seeded, ..prepare::hooks(session) }

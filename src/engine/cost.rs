@@ -1,4 +1,4 @@
-//! What preparing a session takes, estimated before anything is allocated.
+//! Time and memory that preparing a session takes, estimated before anything is allocated.
 //!
 //! The model adds up the work of each part of a preparation and multiplies it by constants that were
 //! measured on one machine. It takes no sample of the present machine: a short one differs by a factor
@@ -36,7 +36,7 @@ const USUAL_H: f64 = 12.0;
 /// Bytes of memory that are assumed where the system does not tell what is free.
 const USUAL_BYTES: f64 = 16e9;
 
-/// What preparing a session is estimated to take.
+/// Estimated time and memory of preparing a session.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) struct Estimate {
     /// Most memory that is held at once.
@@ -103,7 +103,7 @@ pub(crate) fn allow(session: &Session, estimate: Estimate) -> Result<(), TooMuch
     }
 }
 
-/// Memory that can be had without others giving up theirs, where the system tells.
+/// Free memory, where the system gives it.
 fn free_bytes() -> Option<f64> {
     let told = fs::read_to_string("/proc/meminfo").ok()?;
     let line = told.lines().find(|line| line.starts_with("MemAvailable:"))?;

@@ -18,7 +18,7 @@ use crate::site::material::{ClientMaterial, Material};
 
 /// Samples in a block mean: what the session says, or what its nominal data asks for.
 ///
-/// Preparing a session goes through here and keeps the answer with its models; whoever runs it takes
+/// Preparing a session goes through here and keeps the answer with its models; a run takes
 /// [`Prepared::every`](super::prepare::Prepared::every).
 pub(crate) fn every(session: &Session) -> Result<u32, PrepareError> {
     match session.sampling.decimate {

@@ -14,7 +14,7 @@ use crate::stream::StreamError;
 /// Why there is no stream.
 pub(crate) type OpenError = Box<dyn std::error::Error + Send + Sync>;
 
-/// What a training had released before it failed.
+/// The releases of a training before it failed.
 #[derive(Debug, Clone)]
 pub(crate) struct Released {
     /// The first sample it is about.

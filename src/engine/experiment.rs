@@ -1,6 +1,6 @@
 //! The paper's own experiments: data, models and trainings that no session can ask for.
 //!
-//! `study` runs sessions through the engine like everybody else. Only what the paper compares with and
+//! `study` runs sessions through the engine like every command. Only what the paper compares with and
 //! varies is made here: the centralised oracle and the other baselines, training with a given σ, plants
 //! of up to 1024 clients. It sees the rows of all clients, so no command but `study` may use it.
 //!

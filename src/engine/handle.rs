@@ -5,7 +5,7 @@
 //!  Command ──► (few may lie unread) ──► engine thread: Watch ──► (few may lie unread) ──► EngineEvent
 //! ```
 //!
-//! Whoever holds the [`Handle`] never waits for it. It waits for them only when several events are
+//! The holder of the [`Handle`] never waits for the engine. The engine waits only when several events are
 //! lying unread, and then loses nothing. A step of the engine takes several measurements in; they are
 //! shown each at its own time, and what the step found together with the last of them. After the end of
 //! the stream the thread goes on to answer: a day that is over can still be tuned and acknowledged.
@@ -55,9 +55,9 @@ const COMMANDS: usize = 32;
 /// The holder's end of an engine. Dropping it ends the engine's thread.
 #[derive(Debug)]
 pub(crate) struct Handle {
-    /// What it tells. Closed before an event that [`EngineEvent::is_last`]: its thread died.
+    /// Its events. Closed before an event that [`EngineEvent::is_last`]: its thread died.
     pub(crate) events: mpsc::Receiver<EngineEvent>,
-    /// None once it has been told to end.
+    /// None once it was asked to end.
     commands: Option<std_mpsc::SyncSender<Command>>,
     /// A ledger or a recording is being written.
     keeps: Arc<AtomicBool>,
@@ -97,7 +97,7 @@ impl Handle {
         Self { events, commands: Some(commands), keeps: Arc::default(), finished }
     }
 
-    /// Hands commands over from elsewhere; none once the engine was told to end.
+    /// Hands commands over from other threads; none once the engine was asked to end.
     pub(crate) fn commander(&self) -> Option<Commander> {
         self.commands.clone().map(Commander)
     }
@@ -185,7 +185,7 @@ fn spawn_on(
     let keeps = Arc::new(AtomicBool::new(false));
     let is_kept = Arc::clone(&keeps);
     thread::Builder::new().name("engine".into()).spawn(move || {
-        // A hang-up means that the holder is gone: there is nobody left to tell.
+        // A hang-up means that the holder is gone.
         let _gone = match open(&options, &sender) {
             Ok(((watch, prepared, kept, record, outside), session)) => {
                 is_kept.store(kept.is_kept() || record.is_on(), Ordering::Relaxed);
@@ -195,7 +195,7 @@ fn spawn_on(
                 player.carry(outside.carried);
                 player.hand_out(outside.outputs, outside.metrics);
                 let played = player.play(prepared);
-                // Whoever has left does not wait for it.
+                // A holder that has left does not wait for it.
                 let _ = finish.try_send(player.close());
                 played
             }
@@ -209,7 +209,7 @@ fn spawn_on(
 /// it has to do with the world outside.
 type Ready = (Watch, Option<Arc<Prepared>>, KeptLedger, KeptRun, Outside);
 
-/// What a run has to do with the world outside.
+/// The connections of a run to the outside.
 #[derive(Default)]
 struct Outside {
     /// How its source stands, where that is a live one.
@@ -217,7 +217,7 @@ struct Outside {
     /// Who gets facts, and who may ask for figures.
     outputs: Option<Outputs>,
     metrics: Option<Metrics>,
-    /// What is kept for the next start.
+    /// The state that is kept for the next start.
     carried: CarriedFiles,
 }
 
@@ -228,7 +228,7 @@ fn open(
 ) -> Result<Ready, OpenError> {
     let (opened, mut kept) = KeptLedger::open(session, options.ledger.clone())?;
     for notice in &opened.notices {
-        // Without a holder there is nobody to tell, which the first measurement will find out.
+        // Without a holder the message is lost; the first measurement finds that out.
         let _ = sender.blocking_send(EngineEvent::Notice(notice.clone()));
     }
     let sends = options.outputs != SendFacts::No;

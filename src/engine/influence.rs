@@ -1,4 +1,4 @@
-//! Who influences whom in a session: learned once, with its models, from what sites tell of their
+//! Who influences whom in a session: learned once, with its models, from what sites send about their
 //! states.
 
 use serde::{Deserialize, Serialize};
@@ -16,21 +16,21 @@ use crate::site::INFLUENCE;
 use crate::site::informed::{Answers, InformedFit};
 use crate::site::line::Line;
 use crate::site::messenger::{Messenger, Trace};
-use crate::wire::{Order, Sender, Wire};
+use crate::wire::{Sender, ToSite, Wire};
 
-/// What the server knows of influence, kept with the models.
+/// The server's knowledge of influence, kept with the models.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub(crate) struct Influences {
     /// Who influences whom, learned and declared.
     pub(crate) graph: InfluenceGraph,
-    /// What predicts; none where nothing could be learned.
+    /// The predictor; none where nothing could be learned.
     pub(super) foreteller: Option<Foreteller>,
     /// What was released about each client while influence was learned: part of what its training
     /// released.
     pub(crate) released: Vec<Vec<Counted>>,
 }
 
-/// What of it the server needs to decide again.
+/// The part of it that the server needs to decide again.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub(crate) struct OfServer {
     pub(crate) graph: InfluenceGraph,
@@ -38,7 +38,7 @@ pub(crate) struct OfServer {
 }
 
 impl Influences {
-    /// What a recording keeps of it.
+    /// The part that a recording keeps.
     pub(super) fn of_server(&self) -> OfServer {
         OfServer { graph: self.graph.clone(), foreteller: self.foreteller.clone() }
     }
@@ -49,7 +49,7 @@ impl Influences {
     }
 }
 
-/// What sites keep of tier 2.
+/// The part of tier 2 that sites keep.
 #[derive(Debug, Default)]
 pub(super) struct SiteHalves {
     /// How each site summarises its state; empty where nothing could be learned.
@@ -58,7 +58,7 @@ pub(super) struct SiteHalves {
     pub(crate) informed: Vec<Option<(usize, InformedFit)>>,
 }
 
-/// What a site brings: what its models make of its fit and calibration range, and the right to tell of
+/// What a site brings: what its models make of its fit and calibration range, and the right to send
 /// its states, where it has it.
 pub(super) struct SiteTraces<'a> {
     pub(crate) traces: &'a [Trace; 2],
@@ -145,25 +145,62 @@ fn answers(
 ) -> Result<Vec<Answers>, FederationError> {
     let steps = heard.iter().map(Heard::steps).min().unwrap_or(0);
     let mut answers = vec![Answers::none(steps); heard.len()];
-    predictions.reset();
-    for t in 0..steps {
-        let mut sent = Ok(());
-        predictions.predict(t as u64, &mut |message| {
-            if sent.is_ok() {
-                sent = wire.send_to_site(message);
-            }
-        });
-        sent?;
+    let mut sent = Ok(());
+    foretell(predictions, heard, &mut |message| {
+        if sent.is_ok() {
+            sent = wire.send_to_site(message);
+        }
         while let Some(message) = wire.receive_at_site() {
-            if let (Order::Prediction(epsilon), Some(answers)) =
-                (message.order(), answers.get_mut(message.client()))
-            {
-                answers.take(message.step(), epsilon);
+            if let Some(answers) = answers.get_mut(message.client()) {
+                answers.hear(&message);
             }
         }
+    });
+    sent?;
+    Ok(answers)
+}
+
+/// Sends what the server predicts each client from what it heard from all over a stretch.
+fn foretell(predictions: &mut Predictions, heard: &[Heard], send: &mut dyn FnMut(ToSite)) {
+    let steps = heard.iter().map(Heard::steps).min().unwrap_or(0);
+    predictions.reset();
+    for t in 0..steps {
+        predictions.predict(t as u64, send);
         for (m, heard) in heard.iter().enumerate() {
             predictions.hear_again(m, heard, t);
         }
     }
-    Ok(answers)
+}
+
+/// What each client is foretold of both stretches, where the session asks for tier 2, and by whom.
+pub(crate) struct Foretold {
+    pub(crate) explainer: Option<usize>,
+    pub(crate) stretches: [Vec<ToSite>; 2],
+}
+
+/// The same as it crosses where sites are processes of their own; none where nothing is foretold.
+pub(crate) fn foretold(
+    session: &Session,
+    influences: &Influences,
+    heard: Option<&[Vec<Heard>; 2]>,
+) -> Result<Option<Vec<Foretold>>, PrepareError> {
+    let (Tier::States, Some(foreteller), Some(heard)) =
+        (session.thresholds.tier, &influences.foreteller, heard)
+    else {
+        return Ok(None);
+    };
+    let seed = rng::child(session.seed, INFLUENCE);
+    let predictions = Predictions::new(foreteller, &Hooks::of(session), seed);
+    let mut predictions = predictions.map_err(FederationError::from)?;
+    let of = |explainer| Foretold { explainer, stretches: [Vec::new(), Vec::new()] };
+    let mut all: Vec<Foretold> =
+        (0..foreteller.clients()).map(|m| of(predictions.explainer(m))).collect();
+    for (stretch, heard) in heard.iter().enumerate() {
+        foretell(&mut predictions, heard, &mut |message| {
+            if let Some(client) = all.get_mut(message.client()) {
+                client.stretches[stretch].push(message);
+            }
+        });
+    }
+    Ok(Some(all))
 }

@@ -1,5 +1,6 @@
 //! The recording of a run: what is handed to the recorder, and when.
 
+mod of_site;
 mod served;
 
 use std::iter::repeat;
@@ -28,9 +29,10 @@ use crate::stream::live::kept;
 use crate::stream::{self, Frame, Layout};
 use crate::wire::{CarrierLog, Logged, Wire};
 
+pub(crate) use self::of_site::SiteRecording;
 pub(crate) use self::served::ServerRecording;
 
-/// What clients have given away is stored so often, in time of the data.
+/// The privacy cost of clients is stored so often, in time of the data.
 const LEDGER_EVERY: SignedDuration = SignedDuration::from_hours(1);
 
 /// Where a run is recorded.
@@ -54,10 +56,10 @@ pub(crate) enum RecordState {
 #[derive(Debug, Default)]
 pub(super) struct KeptRun {
     recorder: Option<Recorder>,
-    /// Why there is none although one was asked for, until that was told.
+    /// Why there is none although one was asked for, until that was reported.
     failed: Option<String>,
     notices: Vec<String>,
-    /// Nobody named the file: without a step in it, it goes.
+    /// The file has a default name: it is removed if it holds no step.
     by_itself: bool,
     ledger_at: Option<Timestamp>,
     place: stream::Place,
@@ -67,7 +69,7 @@ pub(super) struct KeptRun {
 }
 
 impl KeptRun {
-    /// Begins a recording where one is asked for. What prevents it is told, and the run goes on.
+    /// Begins a recording where one is asked for. What prevents it is reported, and the run goes on.
     pub(crate) fn open(session: &Session, to: Option<&RecordTo>, holds: Holds) -> Self {
         let Some(to) = to else { return Self::default() };
         let mut kept = Self::default();
@@ -126,7 +128,7 @@ impl KeptRun {
         }
     }
 
-    /// What the run is about, before its first step.
+    /// Stores session, layout and models, before the first step.
     pub(crate) fn describe(
         &mut self,
         session: &Session,
@@ -148,7 +150,7 @@ impl KeptRun {
         self.remember_truth(watch.events());
     }
 
-    /// What the run is about cannot be written down: nothing is recorded.
+    /// The header of the recording cannot be written: nothing is recorded.
     fn fail(&mut self, why: &dyn std::fmt::Display) {
         if let Some(recorder) = self.recorder.take() {
             self.failed = Some(format!("{}: {why}", recorder.file().display()));
@@ -197,14 +199,14 @@ impl KeptRun {
         }
     }
 
-    /// Something was said between two steps, or after the last.
+    /// Facts between two steps, or after the last.
     pub(crate) fn news(&mut self, news: &News) {
         let Some(recorder) = &mut self.recorder else { return };
         recorder.facts(&news.facts);
         recorder.events(&news.events, &news.incidents);
     }
 
-    /// The stream is over, and this was said about it.
+    /// The stream is over, with these facts about it.
     pub(crate) fn end(&mut self, watch: &Watch, news: &News, summary: &Fact) {
         self.news(news);
         self.remember_truth(watch.events());
@@ -232,7 +234,7 @@ impl KeptRun {
         }
     }
 
-    /// What is to be told about the recording, once.
+    /// Messages about the recording, each once.
     pub(crate) fn take_notices(&mut self) -> Vec<String> {
         std::mem::take(&mut self.notices)
     }
@@ -274,7 +276,7 @@ fn seen((readout, truth): (&ClientReadout, Truth)) -> Seen {
     Seen { local, server, rehearsed, truth }
 }
 
-/// What is unusual about a frame; `place` is where the data came from before it.
+/// The unusual parts of a frame; `place` is where the data came from before it.
 fn note_of(frame: &Frame, place: &mut stream::Place) -> StepNote {
     let text = |name: &Option<std::sync::Arc<str>>| name.as_ref().map(ToString::to_string);
     let moved = (frame.place != *place).then(|| {
@@ -301,7 +303,8 @@ fn describe(
     prepared: &Prepared,
 ) -> Result<(), Undescribed> {
     let run = watch.run();
-    describe_session(recorder, session, (mode, both), run.layout())?;
+    describe_session(recorder, session, (mode, both), &names(run.layout()))?;
+    describe_time(recorder, run.layout());
     describe_server(recorder, prepared)?;
     describe_steps(recorder, Site, run, prepared);
     if let Some(carried) = watch.carried() {
@@ -315,12 +318,12 @@ fn describe(
     Ok(())
 }
 
-/// What is run, and by what.
+/// Stores the session, its origin and the version of the program.
 fn describe_session(
     recorder: &mut Recorder,
     session: &Session,
     (mode, both): (Mode, bool),
-    layout: &Layout,
+    names: &[String],
 ) -> Result<(), Undescribed> {
     let text = ron::ser::to_string_pretty(session, ron::ser::PrettyConfig::new())?;
     let text = without_credentials(&text);
@@ -335,9 +338,7 @@ fn describe_session(
     recorder.about(Both, "begun", Timestamp::now().to_string());
     recorder.about(Both, "mode", json(&mode));
     recorder.about(Both, "both_methods", json(&both));
-    recorder.about(Both, "period_s", json(&layout.period_s));
-    let names: Vec<&str> = layout.clients.iter().map(|c| c.name.as_str()).collect();
-    recorder.about(Both, "clients", json(&names));
+    recorder.about(Both, "clients", json(names));
     if let Some(history) = session.live().and_then(|_| kept::complete(session)) {
         recorder.about(Both, "calibration_version", history.version.to_string());
         recorder.about(Both, "calibration_sha256", history.digest);
@@ -348,7 +349,16 @@ fn describe_session(
     Ok(())
 }
 
-/// What the server knows beside messages.
+/// How far apart steps are.
+fn describe_time(recorder: &mut Recorder, layout: &Layout) {
+    recorder.about(Both, "period_s", json(&layout.period_s));
+}
+
+fn names(layout: &Layout) -> Vec<String> {
+    layout.clients.iter().map(|client| client.name.clone()).collect()
+}
+
+/// The server's knowledge beside messages.
 fn describe_server(recorder: &mut Recorder, prepared: &Prepared) -> Result<(), Undescribed> {
     recorder.about(Server, "training_from", prepared.spent.from.to_string());
     recorder.about(Server, "losses", json(&prepared.history));
@@ -357,7 +367,7 @@ fn describe_server(recorder: &mut Recorder, prepared: &Prepared) -> Result<(), U
     Ok(())
 }
 
-/// What steps look like, for whoever decides them again.
+/// The form of steps, for deciding them again.
 fn describe_steps(recorder: &mut Recorder, table: AboutTable, run: &Run, prepared: &Prepared) {
     recorder.about(table, "step_layout", json(run.layout()));
     let thresholds: Vec<[f32; 2]> =

@@ -89,14 +89,14 @@ pub(crate) enum Steps {
     NumbersOrNone(&'static [f64]),
 }
 
-/// What is known of one knob.
+/// One row of the table of knobs.
 pub(crate) struct Row {
     knob: Knob,
     /// In facts, in the log and where it is typed.
     name: &'static str,
     /// On the screen.
     pub(crate) title: &'static str,
-    /// What it can be, in words.
+    /// Its possible values, in words.
     expected: &'static str,
     pub(crate) example: &'static str,
     /// Reads a value; none where the knob cannot have it.

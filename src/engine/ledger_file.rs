@@ -1,6 +1,6 @@
 //! The file that a run's ledgers are kept in: one writer at a time, signed, readable by its owner only.
 //!
-//! Entries are written before anything is told of what they are about, once a step. They reach the disk
+//! Entries are written once a step, before any fact about them. They reach the disk
 //! once a second and at the end, and are signed as often. A run with noise from a seed must write the
 //! same bytes every time: there, seals follow from the number of entries alone.
 
@@ -27,7 +27,7 @@ const EVERY: Duration = Duration::from_secs(1);
 /// Entries that are signed together at most.
 const ENTRIES: u64 = 4096;
 
-/// Where a ledger is kept although nobody asked for one: where the session has a budget for the whole
+/// Where a ledger is kept without being asked for: where the session has a budget for the whole
 /// history, which means nothing if a restart forgets what was spent.
 ///
 /// Not for noise from a seed. Such a run protects nothing, so there is nothing to count; and it must
@@ -59,12 +59,12 @@ pub(crate) fn lifetime_ledger(session: &Session) -> Result<Option<PathBuf>, Open
 #[derive(Debug)]
 pub(super) struct KeptLedger(Option<Writer>);
 
-/// What a file held when it was opened.
+/// The content of a file when it was opened.
 #[derive(Debug, Default)]
 pub(super) struct Opened {
     /// The ledgers to be continued; none where no file is kept.
     pub(crate) ledgers: Option<Vec<Ledger>>,
-    /// What must be said about the file or the key.
+    /// Messages about the file or the key.
     pub(crate) notices: Vec<String>,
 }
 
@@ -96,7 +96,7 @@ struct Writer {
 }
 
 impl KeptLedger {
-    /// What stands in the file that `session` keeps its ledgers in, and the file.
+    /// The content of the ledger file of `session`, and the file.
     pub(crate) fn open(
         session: &Session,
         named: Option<PathBuf>,
@@ -132,7 +132,7 @@ impl KeptLedger {
         self.0.is_some()
     }
 
-    /// Stores what was released; nothing may be said about it before.
+    /// Stores what was released. No fact about it may be written before.
     pub(crate) fn store(&mut self, watch: &mut Watch) -> Result<(), OpenError> {
         let Some(writer) = &mut self.0 else { return Ok(()) };
         writer.store(&watch.run_mut().take_ledger_lines())
@@ -345,7 +345,7 @@ impl Writer {
     }
 }
 
-/// What was found at the end of a file that was not finished.
+/// The end of a file that was not finished.
 fn in_words(found: &Found) -> String {
     let torn = found.torn.as_ref().map(|torn| {
         format!(

@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use crate::base::folders;
 use crate::privacy::LedgerKey;
 
-/// What the file is called.
+/// The name of the file.
 pub(crate) const KEY_FILE: &str = "ledger.key";
 
 /// Where the key is kept; `None` where the system has no folder for settings.
@@ -29,7 +29,7 @@ pub(crate) fn known(file: &Path) -> Result<Option<LedgerKey>, String> {
     key.map(Some).ok_or_else(|| format!("{}: {not_a_key}", file.display()))
 }
 
-/// The key of this machine, made now where there is none; and what must be said about it.
+/// The key of this machine, made now where there is none, and messages about it.
 pub(super) fn own() -> Result<(LedgerKey, Option<String>), String> {
     let file = path().ok_or(
         "a ledger is signed, and there is no folder to keep the key in: set \

@@ -17,13 +17,13 @@ use crate::session::{Clock, LiveHistory, LiveSource, Mark, Session};
 use crate::stream::live::LiveStream;
 use crate::stream::live::kept::{self, Gathering};
 use crate::stream::live::status::{Standing, Status};
-use crate::stream::{self, Continuity, Frame, Next, Part, Stream as _};
+use crate::stream::{self, Continuity, Frame, Next, Note, NoteKind, Part, Stream as _};
 
 /// How long a source that has nothing yet is left alone.
 const NAP: Duration = Duration::from_millis(20);
-/// How often it is told how far the learning is.
+/// How often the progress of learning is reported.
 const TELL: Duration = Duration::from_millis(250);
-/// What an interrupt while it learns leads to.
+/// The effect of an interrupt while it learns.
 pub(crate) const STOPPED: &str = "stopped while it learned what is normal; rows that were learned from \
                                   are kept where the session says `history: Learned`";
 /// How often gathered rows are made to survive a crash.
@@ -78,13 +78,13 @@ pub(super) fn begin(
         match sender.try_send(EngineEvent::Training(training)) {
             // A word that finds the queue full is left out: the next one says more.
             Ok(()) | Err(mpsc::error::TrySendError::Full(_)) => Ok(()),
-            Err(mpsc::error::TrySendError::Closed(_)) => Err("nobody is there any more".into()),
+            Err(mpsc::error::TrySendError::Closed(_)) => Err("the receiver has ended".into()),
         }
     };
     connect(session, live, GatherFrom::FirstRow, &mut tell)
 }
 
-/// The same, told to whoever wants to know.
+/// The same, with reports on the progress.
 pub(crate) fn connect(
     session: &Session,
     live: &LiveSource,
@@ -96,15 +96,18 @@ pub(crate) fn connect(
         LiveHistory::Learned => kept::layout(session),
         LiveHistory::Table(_) => Some(stream::open(session, Part::Fit)?.layout().clone()),
     };
-    let mut source = LiveStream::open(session, layout)?;
-    let is_there = match live.history {
+    let is_there = || match live.history {
         LiveHistory::First => false,
         LiveHistory::Learned => kept::complete(session).is_some(),
         LiveHistory::Table(_) => true,
     };
-    if is_there {
-        return Ok(source);
+    if is_there() {
+        return Ok(LiveStream::open(session, layout)?);
     }
+    // Before the first row is waited for: whoever comes second is told at once.
+    let lock = kept::lock(session)?;
+    let mut source = LiveStream::open(session, layout)?;
+    source.keep_lock(lock);
     source.status().begin(Instant::now());
     let mut learning = Learning { tell, from, told: None };
     while !source.meet()? {
@@ -136,6 +139,7 @@ fn gather(
                 if gathering.first().is_none()
                     && !learning.from.is_reached(before.replace(frame.time), frame.time) => {}
             Next::Frame => {
+                note(source, &mut frame, &mut gathering);
                 let first = gathering.first().unwrap_or(frame.time);
                 done_s = frame.time.duration_since(first).as_secs_f64();
                 if until.is_reached(clock, first, gathering.rows(), frame.time) {
@@ -173,6 +177,17 @@ fn gather(
     }
 }
 
+/// Keeps what was left out before this row, and whether the clock moved. A clock that went forward shows as
+/// a gap in a run; nobody would see it in a history.
+fn note(source: &LiveStream, frame: &mut Frame, gathering: &mut Gathering) {
+    let is_told = frame.notes.iter().any(|note| matches!(note.what, NoteKind::ClockMoved { .. }));
+    if let Some((from, to)) = source.clock_moved().filter(|_| !is_told) {
+        let (place, line) = (source.status().get().place, gathering.rows());
+        gathering.note(Note { place, line, rows: 0, what: NoteKind::ClockMoved { from, to } });
+    }
+    frame.notes.drain(..).for_each(|left_out| gathering.note(left_out));
+}
+
 /// How the source stands while its rows are gathered.
 fn source_words(status: &Status, now: Instant) -> String {
     match status.standing(now) {
@@ -181,7 +196,7 @@ fn source_words(status: &Status, now: Instant) -> String {
     }
 }
 
-/// What is learned now, and what cannot be trusted until it is.
+/// What is being learned, and what cannot be trusted until it is learned.
 fn stage(session: &Session, done_s: f64, all_s: f64) -> String {
     let (done, all) = (length(done_s), length(all_s));
     let what = match session.ranges.fit.until {
@@ -194,7 +209,7 @@ fn stage(session: &Session, done_s: f64, all_s: f64) -> String {
     )
 }
 
-/// Whoever is told how far the learning is, and may stop it.
+/// Takes how far the learning is, and may stop it.
 struct Learning<'a> {
     tell: Tell<'a>,
     from: GatherFrom,

@@ -109,7 +109,7 @@ pub(super) struct Player {
     /// Who gets facts outside, and who may ask for figures.
     outputs: Option<Outputs>,
     metrics: Option<Metrics>,
-    /// What is kept for the next start.
+    /// The state that is kept for the next start.
     carried: CarriedFiles,
 }
 
@@ -263,7 +263,7 @@ impl Player {
         self.wait(data_s.max(0.0), LONGEST_HOLE.max(Duration::from_hours(1)))
     }
 
-    /// The stream is over: what is open is closed, and whoever asks is answered.
+    /// The stream is over: open incidents are closed, and questions are still answered.
     fn end(&mut self, error: Option<OpenError>) -> Result<(), Gone> {
         // A screen shows what it has seen, and why there is no more.
         if self.is_watched()
@@ -439,7 +439,7 @@ impl Player {
         Ok(())
     }
 
-    /// The stream is over; whoever asks is answered until the holder is gone.
+    /// The stream is over. Questions are answered until the holder is gone.
     fn answer(&mut self) -> Result<(), Gone> {
         loop {
             if let Some(command) = self.next_command(Duration::MAX)? {
@@ -448,7 +448,7 @@ impl Player {
         }
     }
 
-    /// What a step or an order said goes with the frames that came before it.
+    /// Facts of a step or an order go with the frames before it.
     fn add(&mut self, news: News) {
         if self.batch.news.is_empty() {
             self.batch_since = Instant::now();

@@ -43,7 +43,7 @@ use crate::wire::{Memory, Wire};
 const PROPRIETARY: u64 = 0x50;
 pub(super) const FEDERATION: u64 = 0x46;
 
-/// What is going on, told as it happens.
+/// The stages of a preparation, reported as they happen.
 #[derive(Debug)]
 pub(crate) enum Stage<'a> {
     /// Nominal data is being read.
@@ -113,7 +113,7 @@ pub(crate) fn cache_file(session: &Session) -> PathBuf {
 /// which [`Prepared::stopped`] then says.
 ///
 /// A file that cannot be read is made anew, and one that cannot be written is done without. Both are
-/// told as a [`Stage::Notice`], and the second by [`Prepared::not_kept`].
+/// reported as a [`Stage::Notice`], and the second by [`Prepared::not_kept`].
 pub(crate) fn prepare(
     session: &Session,
     file: &Path,
@@ -175,7 +175,7 @@ fn load(
     restore(Checkpoint::load(file, Some(expected))?, file, session)
 }
 
-/// Whether a file cannot be used for a reason that nobody needs to hear: it is not there yet, or it
+/// Whether a file cannot be used for a reason that needs no message: it is not there yet, or it
 /// was made by another version or from other data.
 fn is_ordinary(why: &CheckpointError) -> bool {
     use std::io::ErrorKind::{NotADirectory, NotFound};
@@ -222,7 +222,7 @@ pub(crate) struct Unmodelled {
     pub(crate) step_s: f64,
 }
 
-/// What stands between values and messages: the session's noise.
+/// The session's noise, between values and messages.
 pub(super) fn hooks(session: &Session) -> Hooks<'_> {
     Hooks::of(session)
 }

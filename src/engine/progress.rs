@@ -1,4 +1,4 @@
-//! What is told while a session's models are being made.
+//! Progress reports while a session's models are being made.
 
 use std::time::{Duration, Instant};
 
@@ -13,7 +13,7 @@ pub(crate) struct Training {
     pub(crate) doing: String,
     /// Steps done and steps in all, where they are counted.
     pub(crate) steps: Option<(usize, usize)>,
-    /// The loss of whoever learns, under its name.
+    /// The loss of each model that learns, under its name.
     pub(crate) losses: Vec<(String, f64)>,
     /// Bytes of all messages between clients and server so far, where there are any.
     pub(crate) bytes: Option<u64>,
@@ -43,7 +43,7 @@ impl Training {
     }
 }
 
-/// Turns what the engine tells of its stages into words for the screen.
+/// Turns stages of the engine into words for the screen.
 #[derive(Debug)]
 pub(crate) struct ProgressWords {
     names: Vec<String>,

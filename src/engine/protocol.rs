@@ -1,4 +1,4 @@
-//! What goes into a running engine and what comes out: commands, options, events.
+//! Commands and options of a running engine, and its events.
 
 #![cfg_attr(not(test), deny(clippy::wildcard_enum_match_arm))]
 
@@ -28,7 +28,7 @@ use crate::session::{Mark, Mode};
 use crate::stream::live::status::Shown;
 use crate::stream::{Event, Layout};
 
-/// What the stream looks like, and what it knows about disturbances.
+/// The layout of the stream, and its known disturbances.
 #[derive(Debug, Clone)]
 pub(crate) struct Opened {
     pub(crate) layout: Layout,
@@ -45,7 +45,7 @@ pub(crate) struct Opened {
 }
 
 impl Opened {
-    /// What is to be known of `watch` before its first step.
+    /// Describes `watch` before its first step.
     pub(crate) fn of(watch: &Watch, prepared: Option<Arc<Prepared>>) -> Self {
         Self {
             layout: watch.measurements().clone(),
@@ -59,7 +59,7 @@ impl Opened {
     }
 }
 
-/// What the engine's work costs.
+/// The cost of the engine's work.
 #[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize)]
 pub(crate) struct Load {
     /// Mean time of a step.
@@ -68,7 +68,7 @@ pub(crate) struct Load {
     pub(crate) behind: Duration,
 }
 
-/// What is new, and how everything stands after it.
+/// New facts and frames, and the state after them.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Update {
     pub(crate) news: News,
@@ -79,18 +79,18 @@ pub(crate) struct Update {
     pub(crate) live: Option<Box<Shown>>,
 }
 
-/// What the day so far would have been with one knob turned.
+/// The day so far as it would have been with one knob turned.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Tried {
     /// The knob with its value on trial.
     pub(crate) turn: Turn,
     /// The day so far as it was.
     pub(crate) before: Outlook,
-    /// As it would have been, or why nobody can tell.
+    /// The run as it would have been, or why that is not known.
     pub(crate) after: Result<Outlook, NoAnswer>,
 }
 
-/// What the engine tells, in this order.
+/// The events of the engine, in this order.
 #[derive(Debug)]
 pub(crate) enum EngineEvent {
     /// Something that is worth knowing about the files of this run; it goes on.
@@ -105,9 +105,9 @@ pub(crate) enum EngineEvent {
     Playing,
     /// An order was carried out, or not for this reason. What it changed came before.
     Ordered(Result<(), String>),
-    /// What turning a knob would have meant.
+    /// The effect of turning a knob.
     Tried(Box<Tried>),
-    /// What a recording is with another setting, or why nobody can tell.
+    /// A recording with another setting, or why that is not known.
     Branched(Result<Box<Branch>, String>),
     /// The moment was reached at which the engine was to stop. Nothing follows.
     Stopped,
@@ -135,7 +135,7 @@ impl EngineEvent {
     }
 }
 
-/// What the engine shall do.
+/// A command to the engine.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) enum Command {
     /// It goes like this from now on.
@@ -145,7 +145,7 @@ pub(crate) enum Command {
     /// At full speed to this time, and then as before.
     RunTo(Timestamp),
     Order(Order),
-    /// What would this have meant?
+    /// Asks for the effect of a knob.
     WhatIf(Turn),
     /// The same where it costs something: it is paid for.
     WhatIfPaid(Turn),
@@ -171,9 +171,9 @@ pub(crate) struct Options {
     pub(crate) watched: bool,
     /// Consoles may join a run of facts: measurements and how everything stands travel with them.
     pub(crate) shown: bool,
-    /// Steps may travel together; otherwise each is told by itself.
+    /// Steps may be sent together; otherwise each is an event of its own.
     pub(crate) batched: bool,
-    /// Where the ledgers' lines are stored before anything is told of what they are about. When absent,
+    /// Where the ledgers' lines are stored before any fact about them. When absent,
     /// a session with a budget for the whole history has a file of its own.
     pub(crate) ledger: Option<PathBuf>,
     /// Where the run is recorded, if it is.
@@ -214,7 +214,7 @@ impl Options {
         }
     }
 
-    /// For a study: models that are made already, as fast as it goes, every step told by itself.
+    /// For a study: models that are made already, full speed, every step an event of its own.
     pub(crate) fn study(prepared: Arc<Prepared>) -> Self {
         Self {
             prepared: Some(prepared),

@@ -22,7 +22,7 @@ use crate::session::{Mode, Session};
 use crate::site::material::LeftOut;
 use crate::site::{LocalView, Truth};
 use crate::stream::{self, Continuity, Frame, Layout, Place, Stream, StreamError, UnusedRows};
-use crate::wire::Recorded as RecordedWire;
+use crate::wire::RecordedWire;
 
 mod cut;
 
@@ -41,17 +41,17 @@ pub(crate) struct Recorded {
     /// The method that decided at the start.
     pub(crate) mode: Mode,
     pub(super) layout: Layout,
-    /// What measurements look like, where they are stored.
+    /// The layout of measurements, where they are stored.
     pub(super) measured: Option<Layout>,
     pub(super) frames: VecDeque<Frame>,
     /// The number of the first step that is still there: 1 unless the file had become too large.
     pub(super) first: u64,
-    /// What had to go then.
+    /// What was removed at that limit.
     missing: Vec<String>,
     holds: Holds,
     pub(super) steps: Vec<StepMark>,
     pub(super) notes: VecDeque<(u64, StepNote)>,
-    /// What was seen at every step, a row of clients each.
+    /// The readouts of every step, a row of clients each.
     pub(super) readouts: Arc<[Seen]>,
     /// The course of training.
     pub(super) losses: Option<History>,
@@ -67,13 +67,13 @@ pub(crate) struct Recorded {
     pub(super) truth: Vec<stream::Event>,
     pub(super) training_from: Timestamp,
     pub(super) repeats_freely: bool,
-    /// What the run took over from the one before it.
+    /// The state that the run took over from the one before it.
     pub(super) carried: Option<Carried>,
-    /// What operators ordered, and words from outside, with the step at which they came.
+    /// Orders of operators and notes from outside, with the step at which they came.
     pub(super) orders: VecDeque<StoredEvent>,
     /// Why something was not sent, with the step.
     pub(super) troubles: VecDeque<(u64, String)>,
-    /// What clients had given away at the end.
+    /// The privacy cost of clients at the end.
     pub(super) ledgers: Vec<Fact>,
     /// Rounds of training, as facts.
     pub(crate) training: Vec<Fact>,
@@ -107,11 +107,9 @@ impl Recorded {
             }
         }
         let events = recording.events()?;
-        let trouble = |stored: &StoredEvent| match &stored.event.what {
-            What::Noted { client: None, text } => {
-                Some((stored.step, text.strip_prefix(NOT_SENT)?.to_owned()))
-            }
-            _ => None,
+        let trouble = |stored: &StoredEvent| {
+            let What::Noted { client: None, text } = &stored.event.what else { return None };
+            Some((stored.step, text.strip_prefix(NOT_SENT)?.to_owned()))
         };
         let measured: Layout = recording.value_of_steps("layout")?;
         let frames = recording.frames(measured.width())?;
@@ -163,7 +161,7 @@ impl Recorded {
         Ok(recorded)
     }
 
-    /// What whoever opens it must know.
+    /// What the reader of the recording must know.
     pub(super) fn notice(&self) -> Option<String> {
         let file = self.file.display();
         if self.holds == Holds::Server && self.missing.is_empty() {
@@ -182,7 +180,7 @@ impl Recorded {
         Some(said)
     }
 
-    /// What was ordered after a moment does not happen. Says whether any of it changed what sites sent.
+    /// Drops the orders after a moment. Returns whether any of them changed what sites sent.
     pub(super) fn forget_orders_after(&mut self, moment: Timestamp) -> bool {
         let names: Vec<String> =
             self.layout.clients.iter().map(|client| client.name.clone()).collect();
@@ -221,7 +219,7 @@ impl Recorded {
     }
 }
 
-/// What was seen at so many steps of so many clients, a row of clients each.
+/// The readouts of so many steps of so many clients, a row of clients each.
 fn readouts(
     recording: &Recording,
     session: &Session,
@@ -248,7 +246,7 @@ fn readouts(
             rows.zip(local).zip(decided).zip(truth)
         {
             let mut seen = Seen { local, server, rehearsed, truth };
-            // Flags that nobody sent or rehearsed are those of the site, where nothing hides them.
+            // Flags that were neither sent nor rehearsed are those of the site, where nothing hides them.
             if !protects && server.flags.is_none() {
                 seen.rehearsed.flags = rehearsed.flags.or(truth.flags);
             }
@@ -268,10 +266,8 @@ fn comes_from_outside(event: &Event) -> bool {
 /// The order that an entry of the log was.
 pub(super) fn order_of(event: Event) -> Option<Order> {
     let Event { who, what, why, .. } = event;
-    match what {
-        What::Did(action) => Some(Order { who: who.unwrap_or_default(), action, why }),
-        _ => None,
-    }
+    let What::Did(action) = what else { return None };
+    Some(Order { who: who.unwrap_or_default(), action, why })
 }
 
 /// The time grid of a recording, without measurements.

@@ -4,7 +4,7 @@
 //! Frame ─► a Row for each Site ─► Outgoing ─► wire ─► Message ─► Server ─► Decision ─► Annunciator ─► Fact
 //! ```
 //!
-//! A run is pulled step by step by whoever wants its facts, at any pace; nothing in here knows the
+//! A run is pulled step by step by its caller, at any pace; nothing in here knows the
 //! wall clock, so that the same session and seed give the same facts, byte for byte. It must not know
 //! how anything is shown.
 //!
@@ -116,7 +116,7 @@ pub(crate) struct RunOptions {
     /// Both methods are carried along, so that either can decide from the next step on, and what was
     /// measured and heard is kept, so that the run can be decided again.
     pub(crate) both: bool,
-    /// What carries messages between sites and server.
+    /// The carrier of messages between sites and server.
     pub(crate) wire: Box<dyn Wire>,
     /// Ledgers to be continued; with none of them lines are not written.
     pub(crate) ledger: Option<Vec<Ledger>>,
@@ -138,7 +138,7 @@ impl RunOptions {
     }
 }
 
-/// What became of a step.
+/// The result of a step.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Stepped {
     Taken(Timestamp),
@@ -169,7 +169,7 @@ pub(crate) struct Run {
     annunciator: Annunciator,
     /// Why each client is out of service by the session's plan, where it is.
     suspended: Vec<Option<String>>,
-    /// What is wrong with the data at this step.
+    /// Faults of the data at this step.
     quality: Vec<QualityNote>,
     frame: Frame,
     /// Where the data of the last step came from.
@@ -188,9 +188,9 @@ pub(crate) struct Run {
     states: Vec<usize>,
     /// Sensors that are not watched, client by client.
     left_out: Vec<Vec<(String, LeftOut)>>,
-    /// What is to be said about the calibration of clients that looks abnormal in places.
+    /// Messages about calibrations that look abnormal in places.
     abnormal: Vec<Option<String>>,
-    /// What clients had given away at the end, where their sites are not here but in a recording.
+    /// The privacy cost of clients at the end, where their sites are in a recording.
     site_ledgers: Option<Vec<Fact>>,
 }
 
@@ -232,7 +232,7 @@ impl Run {
         self.exchange.sites_mut().iter_mut().map(Site::take_ledger_lines).collect()
     }
 
-    /// What can be seen of every client after the last step.
+    /// The readout of every client after the last step.
     pub(crate) fn readouts(&self) -> &[ClientReadout] {
         &self.readouts
     }
@@ -259,7 +259,7 @@ impl Run {
         self.steps
     }
 
-    /// What decimated frames look like.
+    /// The layout of decimated frames.
     pub(crate) fn layout(&self) -> &Layout {
         &self.layout
     }
@@ -350,7 +350,7 @@ impl Run {
             time,
             number: self.steps,
             clients: &decision.clients,
-            outcomes: decision.outcomes(),
+            outcomes: &decision.outcomes,
             table: decision.table,
             quality: &self.quality,
         };
@@ -419,7 +419,7 @@ impl Run {
         facts
     }
 
-    /// What every client has given away as of `now`; nothing where it has released nothing.
+    /// The privacy cost of every client as of `now`; none where it has released nothing.
     pub(crate) fn ledger_facts(&self, now: Timestamp) -> Vec<Option<Fact>> {
         self.ledgers().map(|ledger| ledger::fact(ledger, now)).collect()
     }

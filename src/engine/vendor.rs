@@ -51,7 +51,7 @@ fn may_send(kind: Proprietary) -> bool {
     matches!(kind, Proprietary::Paper | Proprietary::OwnLag)
 }
 
-/// What a file of delivered models says beside its tensors.
+/// The header of a file of delivered models.
 #[derive(Debug, Serialize, Deserialize)]
 struct Delivery {
     /// Samples in a block mean.

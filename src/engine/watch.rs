@@ -1,4 +1,4 @@
-//! A run for whoever looks on: measurements, what each client's residuals say, incidents, the log.
+//! A run for a screen: measurements, each client's residuals, incidents, the log.
 //!
 //! Both methods are carried along, so that either can decide from any step on, and the whole run so
 //! far can be decided again under other settings. It is pulled like [`Run`] and knows no clock, no
@@ -40,13 +40,13 @@ use crate::wire::{self, Wire};
 
 pub(crate) use spent::Spent;
 
-/// What is new since the last time somebody asked.
+/// What is new since the last call.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct News {
     pub(crate) frames: Vec<Frame>,
     /// Steps taken: one time each.
     pub(crate) times: Vec<Timestamp>,
-    /// What was seen at each of them, a row of clients a step.
+    /// The readouts of each of them, a row of clients a step.
     pub(crate) readouts: Vec<ClientReadout>,
     /// The flags of every step so far, judged anew: a row of clients a step. Nothing while those that
     /// came with the steps still stand.
@@ -63,7 +63,7 @@ pub(crate) struct News {
 }
 
 impl News {
-    /// What `later` says goes after this. Every field is named, so that none is left behind; frames go
+    /// Appends `later`. Every field is named, so that none is left behind; frames go
     /// their own way.
     pub(super) fn add(&mut self, later: Self) {
         let Self { frames: _, times, readouts, flags, incidents, versions, ranked, events, facts } =
@@ -112,10 +112,10 @@ pub(crate) struct Snapshot {
     pub(crate) knobs: Vec<Turn>,
     /// The sensors of each client that deviate most, the first ones first.
     pub(crate) sensors: Vec<Vec<String>>,
-    /// What each client has given away, as of a few minutes ago at most.
+    /// The privacy cost of each client, as of a few minutes ago at most.
     #[serde(with = "spent::shared")]
     pub(crate) spent: Arc<[Spent]>,
-    /// What other ε of the symbols or flags that are sent now would mean.
+    /// The effect of other ε of the symbols or flags that are sent now.
     #[serde(with = "spent::shared")]
     pub(crate) ladder: Arc<[EpsilonOption]>,
     /// States of each client's sending model.
@@ -131,18 +131,18 @@ pub(crate) struct Watch {
     run: Run,
     raw: Layout,
     frames: mpsc::Receiver<Frame>,
-    /// Somebody looks on, who may look back.
+    /// A screen follows the run and may look back.
     looked_at: bool,
     /// Events that were handed on.
     events: usize,
-    /// What the run before left, until the first step.
+    /// The state that the run before left, until the first step.
     before: Option<Before>,
-    /// What comes from the recording that the run is of.
+    /// The parts that come from the recording.
     recorded: Option<FromRecording>,
-    /// The last step, and what was spent when somebody asked last.
+    /// The last step, and what was spent at the last call.
     last: Option<Timestamp>,
     spent: RefCell<Option<(Timestamp, Arc<[Spent]>)>>,
-    /// What other ε would mean.
+    /// The effect of other ε.
     ladder: RefCell<Option<Priced>>,
 }
 
@@ -203,7 +203,7 @@ impl Watch {
     pub(super) fn recorded_over(
         mut recorded: Recorded,
         keep: bool,
-        wrap: impl FnOnce(wire::Recorded) -> Box<dyn Wire>,
+        wrap: impl FnOnce(wire::RecordedWire) -> Box<dyn Wire>,
     ) -> Result<Self, RunError> {
         let mut run = Run::recorded(&mut recorded, keep, wrap)?;
         let (sender, frames) = mpsc::channel();
@@ -239,7 +239,7 @@ impl Watch {
         self.recorded.as_ref()?.losses.as_ref()
     }
 
-    /// What measurements look like as they come.
+    /// The layout of measurements as they come.
     pub(crate) fn measurements(&self) -> &Layout {
         &self.raw
     }
@@ -316,7 +316,7 @@ impl Watch {
         self.before = before;
     }
 
-    /// What is taken over from the run before, until the first step.
+    /// The state that is taken over from the run before, until the first step.
     pub(super) fn carried(&self) -> Option<&Carried> {
         self.before.as_ref().map(|before| &before.carried)
     }
@@ -356,7 +356,7 @@ impl Watch {
         self.tell(news);
     }
 
-    /// What operators ordered at this step when the recording was made.
+    /// The orders of operators at this step when the recording was made.
     fn obey_recorded_orders(&mut self, after_end: bool, news: &mut News) {
         let step = self.run.steps();
         let Some(recorded) = &mut self.recorded else { return };
@@ -429,13 +429,13 @@ impl Watch {
         }
     }
 
-    /// What clients have given away is composed anew when it is asked for next: a picture of a moment
-    /// does not depend on when somebody asked before.
+    /// The privacy cost of clients is composed anew at the next call: a picture of a moment
+    /// does not depend on earlier calls.
     pub(super) fn compose_anew(&self) {
         self.spent.replace(None);
     }
 
-    /// What clients have given away, composed anew only where it has grown old.
+    /// The privacy cost of clients, composed anew only where it has grown old.
     fn spent(&self) -> Arc<[Spent]> {
         let now = self.last.unwrap_or(Timestamp::UNIX_EPOCH);
         let mut kept = self.spent.borrow_mut();
@@ -449,7 +449,7 @@ impl Watch {
         spent
     }
 
-    /// What other ε would mean, worked out anew only where a knob has changed that it depends on.
+    /// The effect of other ε, worked out anew only where a knob has changed that it depends on.
     fn ladder(&self) -> Arc<[EpsilonOption]> {
         let knobs = [Knob::Mode, Knob::Arl0, Knob::Delta].map(|knob| self.run.turned(knob));
         let mut kept = self.ladder.borrow_mut();
@@ -471,6 +471,7 @@ impl Watch {
             news.incidents.retain(|earlier| earlier.number != incident.number);
             news.incidents.push(incident);
         }
+        news.incidents.sort_by_key(|incident| incident.number);
         if self.looked_at {
             let open = self.run.annunciator().open_incidents();
             let members = open.flat_map(|incident| incident.members.iter());

@@ -151,7 +151,7 @@ fn one_of_each() -> Vec<Fact> {
         Fact::Opened(incident()),
         Fact::Updated(second_thought),
         Fact::Closed(over),
-        Fact::Verdict(TableVerdict {
+        Fact::Verdict(TableEpisode {
             verdict: "imperfect_training".to_owned(),
             time: at(60),
             until: at(65),

@@ -58,7 +58,7 @@ impl Plan {
     }
 }
 
-/// The rounds of a training in their order: everybody who takes part derives the same ones.
+/// The rounds of a training in their order: server and sites derive the same ones.
 #[derive(Debug)]
 pub(crate) struct Schedule {
     rounds: usize,
@@ -317,7 +317,7 @@ pub(crate) struct ServerHalf {
 /// What the server makes of a round.
 pub(crate) struct Answer {
     pub(crate) loss: f64,
-    /// Gradients for every client; none where nobody is to learn from them.
+    /// Gradients for every client; none where no client learns from them.
     pub(crate) gradients: Vec<Vec<ToSite>>,
     pub(crate) sent: Sent,
 }
@@ -436,7 +436,7 @@ fn bytes_of_states(message: &Message) -> usize {
     }
 }
 
-/// The course of a training as the server knows it: its own loss, and nobody else's.
+/// The course of a training as the server knows it: its own loss only.
 pub(crate) struct ServerCourse<'a>(Course<'a>);
 
 impl<'a> ServerCourse<'a> {

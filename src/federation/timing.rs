@@ -20,7 +20,7 @@ const ROWS: usize = 33;
 
 /// Microseconds per round with `clients` clients of the paper's sizes (P = 2, widths 16, 32 and 64,
 /// Adam), nothing noised: the best of many samples taken in `budget`, what the machine can do when
-/// nobody else uses it.
+/// nothing else uses it.
 pub(crate) fn round_us(clients: usize, budget: Duration) -> Result<f64, FederationError> {
     let mut draw = rng::stream(0, 1);
     let rng = &mut rng::stream(0, 0);

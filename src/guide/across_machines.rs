@@ -134,18 +134,56 @@
 //!
 //! # Sites that join, leave or return
 //!
+//! All of these are done while the broker and all other sites stay up. The server says what follows on
+//! standard error, on its screen and in a `quality` fact.
+//!
 //! | what | what to do | what follows |
 //! |---|---|---|
-//! | a new site joins | add the client to the session, run `certs` again in the same folder, give the broker the new `acl` (SIGHUP), copy the session to all, start all again | the federation is trained and calibrated again for all clients; old outboxes are refused, as they are of another session |
-//! | a site leaves a run that goes on | stop the server (Ctrl-C) and start it again with `--without NAME`; sites and broker stay up | it goes on at the step where it was; nobody is trained or calibrated again; faults of that site are not seen, and nothing is explained by it |
-//! | it returns | start the server again without `--without` | the site delivers the steps it missed, which count as late and change nothing, and is heard from the present step on |
-//! | a site leaves for good, and the run goes on | stop the site, then `headwater site SESSION --client NAME … --leave` | facts say it; the server, also after a new start of its own, does not wait for it; otherwise as `--without` |
+//! | a client joins that the session names | start the server with `--later NAME`; start the site whenever it is there | see below |
+//! | a client joins that the session does not name | add it behind the others in the session of the server, run `certs` again in the same folder, let the broker read the new `acl` (SIGHUP), start the server again: it goes on from its journal; start the site with the new session | see below; the other sites keep running with the session that they have |
+//! | a site returns with another model | start it; it says that it waits | as for a client that joins |
+//! | a site leaves for good, and the run goes on | stop the site, then `headwater site SESSION --client NAME … --leave` | nobody is trained or calibrated again; faults of that site are not seen, it is no root and explains nobody; the server, also after a new start of its own, does not wait for it |
 //! | it returns after all | start the site again, with its outbox and its models | it is heard from the present step on; nobody is calibrated again |
-//! | a client is taken out of the federation | take it out of the session, then as for a new site | its certificate no longer opens any topic; the others are trained and calibrated again without it |
+//! | a site is left out by the server | stop the server (Ctrl-C) and start it again with `--without NAME` | as for a site that leaves; without `--without` it is back, and the steps it missed count as late |
 //! | a site returns as it was | start it again with the same outbox | nothing: it goes on where it was |
 //! | a site returns without its outbox, data replayed | start the server and all sites again | the run begins anew; in a private run what is released again is spent again |
 //! | a site returns without its outbox, source live, models kept | start it again | it is heard from the present step on; its ledger no longer has what it released before |
-//! | a site returns with another model | a change of `model` or of its columns is another session for all: as for a new site | as for a new site |
+//! | a client is taken out of the federation | take it out of the session, give all the new session, start all again | its certificate no longer opens any topic; the others are trained and calibrated again without it |
+//!
+//! A site that holds the models of the run joins with them at once. One that does not makes a model of its
+//! own from its own rows and calibrates itself, which releases nothing, and tells the digest of that model.
+//! It is not heard before an operator has accepted the digest, on the machine of the server:
+//!
+//! ```text
+//! headwater serve SESSION --accept NAME
+//! ```
+//!
+//! or with the key `a` in `serve --console`. Then it enrols, and the first step that is heard from it is
+//! stored in the journal with its enrolment. What that means:
+//!
+//! - It alone is calibrated. The others keep models, calibration and ledgers, and are not started again.
+//! - As long as it has not enrolled, everything is decided as if the session did not name it.
+//! - From its enrolment on it can be the root or an effect of incidents that open. The wanted rate of
+//!   false alarms of the federation (`arl0`) is shared with one client more, so that the limits of all
+//!   rise a little: by about ln(4/3) when a fourth one joins.
+//! - A site that enrols again begins with no evidence. What it released before stays spent: it is added to
+//!   the ε that it shows, and printed at its end.
+//! - Learned influences and f_s are those of the training. A client that joined later influences nobody
+//!   there until all train again.
+//! - With `--mode paper`, or with `tier: States`, models are learned by all together: a site without the
+//!   models of the run is refused in words and takes part after the next training. What is decided about
+//!   the others holds.
+//!
+//! `a_new_client_joins_a_running_federation_and_no_other_site_is_started_again`,
+//! `a_site_that_returns_with_another_model_is_known_by_its_digest_and_waits_until_it_is_accepted` and
+//! `in_paper_mode_a_client_without_the_models_of_the_run_takes_part_after_the_next_training` show it.
+//!
+//! # Tier 2
+//!
+//! With `thresholds.tier: States` a step takes two round trips: sites announce it, the server tells each
+//! what the states of another foretell of it, and then they release symbols and states. Facts and ledgers
+//! are those of one process: `states_of_tier_2_cross_the_broker_and_give_the_facts_of_one_process_also_after_kills`.
+//! It needs data that is replayed: a live site takes its steps whether or not the server is there.
 //!
 //! # Many sites
 //!
@@ -171,10 +209,8 @@
 //! - A training that was broken off by a kill is not continued.
 //! - `sampling.decimate: Auto` is chosen by each site from its own data; where they differ, the training is
 //!   refused, and the session must say `Every(N)`.
-//! - `thresholds.tier: States` is refused: what is predicted of a step must reach a site before the step, and
-//!   the server knows a step only by what sites send of it.
-//! - A new client, or a client with another model, needs a new training of all: nobody can join or return
-//!   so while the run goes on.
+//! - `thresholds.tier: States` is refused with live sources.
+//! - A client that joins after the training stands behind the others in the session.
 //! - A live source whose clock goes back delivers nothing until it has caught up.
 //! - A journal, and the outbox of a live site, grow as long as the run: a new start takes all steps again.
 //! - An outbox and a journal survive a killed process. After a power loss their last steps may be missing.

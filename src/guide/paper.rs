@@ -41,17 +41,18 @@
 //! | Table 3 | `headwater study scalability` | 2 to 1024 clients | 2 to 16 clients, lines "paper's" |
 //! | Fig. 5 | `headwater study threshold` | A2: τ_a from the 75th to the 97.5th percentile | the same on A2-paper |
 //! | Table 4 | `headwater study plant`; with data `headwater study hai --data CLONE` | `plant-attack-day`, `hai-23.05-aug-12` | `plant-paper`, `hai-23.05-aug-12-paper` |
-//! | Fig. 6, 7 | `headwater study correlation`, `residuals` | families A2, A4, plant | family plant-paper |
-//! | Theorems 6.10, 6.13, Lemma 6.5, 7.1 | `headwater study convergence` | families A2, A4, plant | family plant-paper |
+//! | Fig. 6 | `headwater study correlation` | family plant | family plant-paper |
+//! | Fig. 7 | `headwater study residuals` | family plant | family plant-paper |
+//! | Theorems 6.10, 6.13, 7.1, Lemma 6.5 | `headwater study convergence` | families A2, A4, plant | families A2-paper, plant-paper |
 //! | the causal network | `headwater study graph` | seven families | – |
 //!
 //! `headwater study all` runs all of them and ends with an overview: a line for every table and figure with
 //! the paper's value, ours at the paper's settings and ours at our settings. `headwater study overview`
 //! prints that alone, from results that are kept. Sessions named `-paper` have the settings of the paper's
 //! appendix: the first 10,000 steps of one second, no decimation, φ of width 1, one pass of Algorithm 1
-//! with a constant step size; A2-paper is the plant of the session `twin` with such a federation. `--data` may be the root of a clone of the HAI repository: the folder of the
-//! release is found in it. `headwater check SESSION --data CLONE` says how many events the replay range
-//! holds: 8 for 12 August, 38 for `hai-23.05-test2`.
+//! with a constant step size; A2-paper is the plant of the session `twin` with such a federation. `--data` may be
+//! the root of a clone of the HAI repository: the folder of the release is found in it. `headwater check SESSION
+//! --data CLONE` says how many events the replay range holds: 8 for 12 August, 38 for `hai-23.05-test2`.
 //!
 //! One definition holds in every study. ARL0 is the time outside events and their tails, per alarm raised
 //! in it; ARL1 the time from an onset to the next alarm, censored at the next onset. The oracle learns from

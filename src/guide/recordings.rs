@@ -5,6 +5,7 @@
 //! ```text
 //! headwater run SESSION --record FILE          store a run while it happens
 //! headwater serve SESSION --record FILE        the recording of a server whose sites are elsewhere
+//! headwater site SESSION --record FILE         the recording of one site
 //! headwater                                    the console records every run by itself; --no-record does not
 //! headwater sessions                           lists recordings with length, incidents, size, and how they ended
 //! headwater open FILE                          the console on a recording
@@ -33,18 +34,18 @@
 //!
 //! In a recording a knob can be put on trial as in a run. `enter` then runs the recording again from the
 //! moment looked at with that setting, and shows old and new incidents side by side. Up to that moment
-//! everything is as it was, orders included; after it nobody orders anything. The recording stays as it
+//! everything is as it was, orders included; after it there are no orders. The recording stays as it
 //! is.
 //!
-//! | setting | who answers |
+//! | setting | decided again by |
 //! |---|---|
 //! | `arl0`, `vote` | the server, on the messages it heard |
 //! | `tau_c`, `tau_a`, `deadband`, of all or of one client | the sites, from their recorded distances, with the noise that was drawn then |
 //! | `epsilon_flag`, `epsilon_flag_a` | the sites: their true symbols or flags are released again with other noise |
 //! | `mode` | the sites: what the other method would have sent, where the recording holds that; evidence mode needs symbols, which only a console or a run in evidence mode makes |
-//! | `epsilon_c`, `epsilon_a`, `epsilon_g` | nobody: they shape the models, which are trained again with the session |
-//! | `delta` | nobody: it changes how releases are counted, and nothing that is decided |
-//! | `budget` | nobody: what it would have let through follows from the ledger step by step, and a recording holds it by the hour |
+//! | `epsilon_c`, `epsilon_a`, `epsilon_g` | not possible: they shape the models, which are trained again with the session |
+//! | `delta` | not possible: it changes how releases are counted, and no decision |
+//! | `budget` | not possible: what it would have let through follows from the ledger step by step, and a recording holds it by the hour |
 //!
 //! `headwater compare RECORDING --set-b KEY=VALUE` asks the same from the first step on, and takes several
 //! settings at once; `"tau_c P1=99%"` is one of a single client. Another `mode` goes only with `arl0` and
@@ -60,7 +61,20 @@
 //! incidents, settings, the course of training, digests and seed. The file opens, is exported and decides
 //! again as any other. Distances, norms and ledgers stay with the sites and are not in it: it says so when
 //! it is opened, and an export of them is refused. A server that was stopped and goes on needs another
-//! file, which then holds the run from its first step on. `headwater site` has no recording.
+//! file, which then holds the run from its first step on.
+//!
+//! # One site
+//!
+//! `headwater site SESSION --client NAME --broker URL --record FILE` stores what that site knows: its
+//! distances and residual norms, its flags or symbol levels before their release, the messages it sent, the
+//! orders it carried out, and its ledger by the hour and at the end. Measurements are stored only where the
+//! session asks for them: one row a step, of this client alone. The file stays on the machine of the site.
+//! It holds no verdicts, since only the server decides: `headwater open` and reports refuse it and say so,
+//! `headwater run FILE` prints what it holds, and `headwater export` writes `residuals`, `flags`, `messages`
+//! and `ledger`. Steps have the numbers that the server gave them; a live site that was away leaves numbers
+//! out. A site that was killed loses at most its last second. When it is started again it needs another
+//! file, and takes its kept steps again: the new file begins with the first of them. The messages of a live
+//! site that the server had acknowledged before are not in it.
 //!
 //! # Two days under one cursor
 //!
@@ -112,14 +126,14 @@
 //!
 //! | table | columns | what it holds |
 //! |---|---|---|
-//! | `about` | key, value | `holds` (`server`, where it is not both), session (RON), its name, folder and SHA-256, seed, randomness, mode, clients, period, models, version of the calibration, program, begun, ended |
+//! | `about` | key, value | `holds` (`server` or `site`, where it is not both), `site_client` (the number of that site's client), session (RON), its name, folder and SHA-256, seed, randomness, mode, clients, period, models, version of the calibration, program, begun, ended |
 //! | `steps` | first, steps, from_ns, until_ns, data | the time grid, in blocks |
 //! | `step_notes` | step, json | rows that were left out before a step, and where its data comes from |
 //! | `site_about` | key, value | sensors and their units, τ of every client, sensors that are not watched |
 //! | `site_steps` | first, client, data | distances and norms of residuals, in blocks |
 //! | `site_truth` | first, client, data | flags and levels before anything of them was released, in blocks |
 //! | `site_models` | kind, sha256, data | `models`: the models and thresholds of the run, a safetensors file |
-//! | `site_messages` | first, data | room for what a site alone sends; nothing is written to it so far |
+//! | `site_messages` | first, data | of one site: messages that it sent and orders that it carried out, in blocks |
 //! | `site_measurements` | first, frames, from_ns, until_ns, data | measurements, where the session asks for them |
 //! | `site_ledger` | step, client, time, json | what a client had given away, once an hour and at the end |
 //! | `server_about` | key, value | disturbances that the data is known to hold, losses of training, what was taken over from the run before |
@@ -134,7 +148,8 @@
 //! | `server_loss` | round, server_loss, client_loss | a view: the course of training |
 //!
 //! A file that holds a site's tables is for the machine of that site. In one process both are in one file.
-//! A server alone has `step_layout` and what belongs to it in `server_about`.
+//! A server alone has `step_layout` and what belongs to it in `server_about`. The recording of one site has no
+//! rows in the tables of the server, and its `step_layout` and τ are those of its client alone.
 //!
 //! # Blocks
 //!

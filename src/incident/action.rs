@@ -1,4 +1,4 @@
-//! What an operator can do, and why it may be refused.
+//! The actions of an operator, and why one may be refused.
 
 use serde::{Deserialize, Serialize};
 
@@ -14,7 +14,7 @@ pub(crate) const SCHEDULE: &str = "schedule";
 
 /// Something an operator does.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub(crate) enum Action {
+pub(crate) enum OperatorAction {
     Acknowledge {
         incident: u64,
     },
@@ -37,7 +37,7 @@ pub(crate) enum Action {
         incident: u64,
         text: String,
     },
-    /// What an incident shows is normal from now on.
+    /// Takes what an incident shows as normal from now on.
     Accept {
         incident: u64,
     },
@@ -87,7 +87,7 @@ pub(crate) enum Refusal {
     Overtaken(u64),
 }
 
-impl Action {
+impl OperatorAction {
     /// The incident that it is about.
     pub(crate) fn incident(&self) -> Option<u64> {
         match self {
@@ -103,7 +103,7 @@ impl Action {
         }
     }
 
-    /// What was done, in words.
+    /// The action in words.
     pub(super) fn words(&self, names: &[String]) -> String {
         let name = |client: &usize| names.get(*client).map_or("?", String::as_str);
         match self {

@@ -17,7 +17,7 @@ use super::table::Table;
 use crate::fact::{Fact, Value};
 use crate::session::Mode;
 
-/// What is known of one client beside its part in incidents.
+/// The state of one client beside its part in incidents.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub(super) struct Post {
     /// Its evidence was enough at the last step.
@@ -44,8 +44,8 @@ pub(crate) struct Annunciator {
     pub(super) open: BTreeSet<u64>,
     /// Open, or over and not yet dealt with.
     pub(super) listed: BTreeSet<u64>,
-    /// Which incident an episode of the decision belongs to, until the episode is over.
-    pub(super) episodes: BTreeMap<u64, u64>,
+    /// Which incident a disturbance of the decision belongs to, until the disturbance is over.
+    pub(super) disturbances: BTreeMap<u64, u64>,
     /// What Table 1 declares, in paper mode.
     pub(super) table: Table,
     pub(super) quality: Vec<Trouble>,
@@ -54,14 +54,14 @@ pub(crate) struct Annunciator {
     pub(super) settings: BTreeMap<String, Value>,
     /// The same as the run began with them.
     pub(super) declared: BTreeMap<String, Value>,
-    /// What was open in the run before.
+    /// Incidents that were open in the run before.
     pub(super) resumable: Resumable,
     pub(super) rates: Rates,
     pub(super) watched_s: f64,
     pub(super) log: Log,
     /// Events of which facts were made.
     pub(super) told: usize,
-    /// Incidents that may have changed since somebody asked.
+    /// Incidents that may have changed since [`Annunciator::take_changed`] was called last.
     touched: BTreeSet<u64>,
     /// The file and the run that the present data comes from, where there are several.
     pub(super) place: Place,
@@ -87,7 +87,7 @@ impl Annunciator {
             incidents: Vec::new(),
             open: BTreeSet::new(),
             listed: BTreeSet::new(),
-            episodes: BTreeMap::new(),
+            disturbances: BTreeMap::new(),
             table: Table::default(),
             quality: Vec::new(),
             quality_lines: Vec::new(),
@@ -149,19 +149,19 @@ impl Annunciator {
         for number in self.open.clone() {
             self.close(number, why);
         }
-        self.episodes.clear();
+        self.disturbances.clear();
         self.facts()
     }
 
     /// The decision no longer follows an incident: it ends with its root's evidence.
     pub(crate) fn unfollow(&mut self, incident: u64) {
-        self.episodes.retain(|_, number| *number != incident);
+        self.disturbances.retain(|_, number| *number != incident);
     }
 
     /// The decision's own number of an incident that it follows, or followed until an operator
     /// closed it.
-    pub(crate) fn episode(&self, incident: u64) -> Option<u64> {
-        self.episodes.iter().find(|(_, number)| **number == incident).map(|(episode, _)| *episode)
+    pub(crate) fn disturbance(&self, incident: u64) -> Option<u64> {
+        self.disturbances.iter().find(|(_, number)| **number == incident).map(|(found, _)| *found)
     }
 
     /// Another method decides from now on: what the one before found is no longer followed.
@@ -170,13 +170,13 @@ impl Annunciator {
         for number in self.open.clone() {
             self.close(number, Closing::MethodChanged);
         }
-        self.episodes.clear();
+        self.disturbances.clear();
         let facts = self.facts();
         self.mode = mode;
         facts
     }
 
-    /// One state a client; whoever is out of service says nothing by himself.
+    /// One state for each client. A client that is out of service counts as quiet.
     fn heard(&self, states: &[ClientState]) -> Vec<ClientState> {
         let state = |client: usize| states.get(client).copied().unwrap_or_default();
         let heard = |(client, post): (usize, &Post)| {
@@ -255,7 +255,7 @@ impl Annunciator {
         self.open.insert(number);
         self.listed.insert(number);
         self.rates.incidents.push(self.now);
-        // Silenced first, so that the alarm of a silenced client asks nobody.
+        // Silenced first, so that the alarm of a silenced client does not ask for attention.
         self.silence_with_root(number);
         self.fire(number, AlarmEvent::Raise);
         self.enter(What::Opened { incident: number, origin, root });
@@ -288,7 +288,7 @@ impl Annunciator {
         match why {
             Closing::PersistentChange => self.fire(number, AlarmEvent::Latch),
             Closing::Accepted => self.fire(number, AlarmEvent::Accept),
-            // Whoever answers for the other one answers for this one too.
+            // The other incident's alarm stands for this one too.
             Closing::Merged { .. } => {
                 self.fire(number, AlarmEvent::Suppress);
                 self.fire(number, AlarmEvent::Accept);

@@ -1,4 +1,4 @@
-//! What a run of a live session hands on to the next one: incidents with their acknowledgements and
+//! The state that a run of a live session hands on to the next one: incidents with their acknowledgements and
 //! notes, what is shelved or out of service, and the settings that an operator changed.
 //!
 //! Nothing of the evidence is handed on: the next run begins to weigh anew. An incident that was open
@@ -24,7 +24,10 @@ const AGAIN: SignedDuration = SignedDuration::from_hours(1);
 /// only the number is known.
 const HISTORY: usize = 5000;
 
-/// What is handed on.
+/// No run has had more incidents: one a minute for nearly two years.
+const MOST: u64 = 1_000_000;
+
+/// The state that is handed on.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 pub(crate) struct Carried {
     clients: Vec<String>,
@@ -88,7 +91,7 @@ impl Carried {
     }
 }
 
-/// What was open before the restart, and may be found again.
+/// Incidents that were open before the restart, and may be found again.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub(super) struct Resumable {
     /// By number, how each alarm stood.
@@ -107,7 +110,7 @@ impl Resumable {
 }
 
 impl Annunciator {
-    /// What the next run of the same live session should know.
+    /// The state for the next run of the same live session.
     pub(crate) fn carry(&self) -> Carried {
         let old = self.incidents.len().saturating_sub(HISTORY);
         let kept = |(place, incident): &(usize, &Incident)| *place >= old || incident.is_listed();
@@ -147,12 +150,9 @@ impl Annunciator {
             return Err("an incident has opened already");
         }
         let is_sound = |incident: &Incident| {
-            let clients = self.posts.len();
-            (1..=carried.count).contains(&incident.number)
-                && incident.members.iter().all(|member| member.client < clients)
-                && incident.root.is_none_or(|root| root < clients)
+            (1..=carried.count).contains(&incident.number) && incident.is_of(self.posts.len())
         };
-        if !carried.incidents.iter().all(is_sound) {
+        if carried.count > MOST || !carried.incidents.iter().all(is_sound) {
             return Err("what was stored of its incidents makes no sense");
         }
         let forgotten = |number| {
@@ -187,7 +187,7 @@ impl Annunciator {
         Ok(self.taken_over(carried))
     }
 
-    /// What was taken over, in words.
+    /// The state that was taken over, in words.
     fn taken_over(&self, carried: &Carried) -> String {
         let count = |is: fn(AlarmState) -> bool| {
             self.listed_incidents().filter(|incident| is(incident.alarm.state)).count()

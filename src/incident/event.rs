@@ -11,7 +11,7 @@ use serde::{Deserialize, Serialize};
 
 pub(super) use self::words::moved;
 use self::words::{again_words, moved_because, name_of, stands_words, table_words};
-use super::action::Action;
+use super::action::OperatorAction;
 use super::group::{Alarm, Closed, Origin};
 use super::input::{Closing, QualityKind, TableVerdict};
 use crate::fact::{Priority, Value};
@@ -70,7 +70,7 @@ pub(crate) enum What {
         #[serde(default)]
         silent_source: Option<usize>,
     },
-    /// The evidence of an incident has ended; not everybody who took part has recovered.
+    /// The evidence of an incident has ended; not all members have recovered.
     Stands {
         incident: u64,
         why: Closing,
@@ -122,18 +122,18 @@ pub(crate) enum What {
         client: Option<usize>,
         text: String,
     },
-    /// More flags in ten minutes than anybody could follow, and the incidents they became.
+    /// More flags in ten minutes than an operator could follow, and the incidents they became.
     FlagFlood {
         flags: usize,
         incidents: usize,
     },
-    /// More alarms in ten minutes than anybody can answer.
+    /// More alarms in ten minutes than an operator can answer.
     Flood {
         alarms: usize,
     },
     FloodOver,
     /// An operator did something.
-    Did(Action),
+    Did(OperatorAction),
 }
 
 /// A value that an operator changed.
@@ -242,15 +242,15 @@ impl Log {
     /// The last thing an operator did that can be taken back; an undoing is taken back by name only,
     /// so that undoing twice goes two steps back.
     pub(crate) fn last_undoable(&self) -> Option<u64> {
-        self.last(|action| !matches!(action, Action::Undo { .. }))
+        self.last(|action| !matches!(action, OperatorAction::Undo { .. }))
     }
 
     /// The last undoing that can itself be taken back.
     pub(crate) fn last_redoable(&self) -> Option<u64> {
-        self.last(|action| matches!(action, Action::Undo { .. }))
+        self.last(|action| matches!(action, OperatorAction::Undo { .. }))
     }
 
-    fn last(&self, wanted: impl Fn(&Action) -> bool) -> Option<u64> {
+    fn last(&self, wanted: impl Fn(&OperatorAction) -> bool) -> Option<u64> {
         let undone = self.undone();
         let done = |event: &&Event| matches!(&event.what, What::Did(action) if wanted(action));
         let mut numbers = self.events.iter().rev().filter(done).map(|event| event.number);
@@ -261,7 +261,7 @@ impl Log {
     fn undone(&self) -> BTreeSet<u64> {
         let mut undone = BTreeSet::new();
         for event in self.events.iter().rev() {
-            if let What::Did(Action::Undo { entry }) = event.what
+            if let What::Did(OperatorAction::Undo { entry }) = event.what
                 && !undone.contains(&event.number)
             {
                 undone.insert(entry);
@@ -322,20 +322,22 @@ impl Event {
             | What::Joined { client, .. }
             | What::Left { client, .. }
             | What::SensorFault { client, .. }
-            | What::Did(Action::TakeOut { client } | Action::PutBack { client }) => vec![*client],
+            | What::Did(OperatorAction::TakeOut { client } | OperatorAction::PutBack { client }) => {
+                vec![*client]
+            }
             What::TableVerdict { clients, .. } => clients.clone(),
             What::RootMoved { from, to, .. } => from.iter().chain(to).copied().collect(),
-            What::Did(Action::Correct { .. }) => self
+            What::Did(OperatorAction::Correct { .. }) => self
                 .moved_root()
                 .map_or(Vec::new(), |(from, to)| from.into_iter().chain(to).collect()),
             What::Did(
-                Action::Acknowledge { .. }
-                | Action::Shelve { .. }
-                | Action::Unshelve { .. }
-                | Action::Note { .. }
-                | Action::Accept { .. }
-                | Action::Set { .. }
-                | Action::Undo { .. },
+                OperatorAction::Acknowledge { .. }
+                | OperatorAction::Shelve { .. }
+                | OperatorAction::Unshelve { .. }
+                | OperatorAction::Note { .. }
+                | OperatorAction::Accept { .. }
+                | OperatorAction::Set { .. }
+                | OperatorAction::Undo { .. },
             )
             | What::Stands { .. }
             | What::Rose { .. }
@@ -411,7 +413,7 @@ impl Event {
             }
             What::Flood { alarms } => format!("FLOOD: {alarms} alarms in 10 min"),
             What::FloodOver => "flood over".to_owned(),
-            What::Did(action @ Action::Undo { .. }) => action.words(names),
+            What::Did(action @ OperatorAction::Undo { .. }) => action.words(names),
             What::Did(action) => self
                 .edits
                 .iter()
@@ -420,7 +422,7 @@ impl Event {
         }
     }
 
-    /// What a fact says is new about the incident, where it says so.
+    /// The words of a fact for what is new about the incident.
     pub(super) fn update(&self, names: &[String]) -> Option<String> {
         let name = |client: usize| name_of(Some(client), names);
         match &self.what {

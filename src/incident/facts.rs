@@ -11,7 +11,7 @@ use super::input::{Closing, TableVerdict};
 use super::state::AlarmState;
 use crate::fact::{self, Fact, Number, Posterior};
 
-/// What the events since the last facts say about an incident.
+/// The events of one incident since the last facts.
 #[derive(Debug, Default)]
 struct News {
     opened: bool,
@@ -69,7 +69,7 @@ impl Annunciator {
         }
     }
 
-    /// What an event says about data and settings.
+    /// Adds the facts of an event about data and settings.
     fn add_fact(&self, event: &Event, facts: &mut Vec<Fact>) {
         match &event.what {
             What::Quality { client, what } => {
@@ -120,7 +120,7 @@ impl Annunciator {
         }
     }
 
-    /// What an event says about incidents.
+    /// Adds an event about incidents.
     fn add_news(&self, event: &Event, news: &mut BTreeMap<u64, News>) {
         if let What::Opened { incident, .. } = event.what {
             news.entry(incident).or_default().opened = true;
@@ -143,7 +143,7 @@ impl Annunciator {
                 Edit::Closed { incident, to: None, .. } => {
                     news.entry(*incident).or_default().updates.push("open again".to_owned());
                 }
-                // Who was not told of it while it was suspended is told now.
+                // A receiver that did not get it while it was suspended gets it now.
                 Edit::Alarm { incident, from, to }
                     if from.state == AlarmState::OutOfService
                         && to.state != AlarmState::OutOfService
@@ -184,7 +184,7 @@ impl Annunciator {
         let clients = clients.iter().map(|client| self.names[*client].clone()).collect();
         let Place { file, run } = self.place.clone();
         let verdict = verdict.word().to_owned();
-        Fact::Verdict(fact::TableVerdict { verdict, time, until, steps, clients, file, run })
+        Fact::Verdict(fact::TableEpisode { verdict, time, until, steps, clients, file, run })
     }
 
     /// An incident as it stands.

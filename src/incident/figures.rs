@@ -16,9 +16,9 @@ pub(crate) struct Figures {
     pub(crate) open: usize,
     /// Open incidents that are neither shelved nor out of service: the standing alarms.
     pub(crate) standing: usize,
-    /// Alarms that nobody has seen yet.
+    /// Alarms that are not acknowledged yet.
     pub(crate) unacknowledged: usize,
-    /// Over before anybody saw them.
+    /// Alarms that were over before they were acknowledged.
     pub(crate) returned: usize,
     /// Held because the change stays.
     pub(crate) latched: usize,
@@ -34,7 +34,7 @@ pub(crate) struct Figures {
     pub(crate) incidents_10min: usize,
     /// More alarms than an operator can answer.
     pub(crate) flood: bool,
-    /// More flags than he could have followed.
+    /// More flags than an operator could have followed.
     pub(crate) flag_flood: bool,
     /// Share of the time spent in floods; at most 0.01 is wanted.
     pub(crate) flood_share: f64,

@@ -7,11 +7,11 @@ use super::input::{ClientState, Closing, Outcome};
 use super::state::{AlarmEvent, AlarmState};
 
 impl Annunciator {
-    /// What the decision says about one of its episodes.
+    /// Takes what the decision says about a disturbance.
     pub(super) fn hear(&mut self, outcome: &Outcome, clients: &[ClientState]) {
-        let number = match (self.episodes.get(&outcome.episode), outcome.closed) {
+        let number = match (self.disturbances.get(&outcome.disturbance.number), outcome.closed) {
             (Some(number), _) => *number,
-            (None, None) => self.open_episode(outcome, clients),
+            (None, None) => self.open_disturbance(outcome, clients),
             // Over before it was ever mentioned.
             (None, Some(_)) => return,
         };
@@ -20,15 +20,15 @@ impl Annunciator {
             self.follow(number, outcome, clients);
         }
         if let Some(why) = outcome.closed {
-            let number = self.episodes.remove(&outcome.episode).unwrap_or(number);
-            if !self.has_episode(number) {
+            let number = self.disturbances.remove(&outcome.disturbance.number).unwrap_or(number);
+            if !self.is_followed(number) {
                 self.close(number, why);
             }
         }
     }
 
-    fn open_episode(&mut self, outcome: &Outcome, clients: &[ClientState]) -> u64 {
-        let (root, candidates) = judge(outcome, self.posts.len(), &self.rules);
+    fn open_disturbance(&mut self, outcome: &Outcome, clients: &[ClientState]) -> u64 {
+        let (root, candidates) = judge(&outcome.disturbance, self.posts.len(), &self.rules);
         // One incident per root: an anomaly that was alone so far has found its verdict.
         let known = root.and_then(|root| self.rooted_at(root));
         let number = known.unwrap_or_else(|| {
@@ -42,27 +42,28 @@ impl Annunciator {
             self.at_mut(number).candidates = candidates;
             number
         });
-        self.episodes.insert(outcome.episode, number);
+        self.disturbances.insert(outcome.disturbance.number, number);
         number
     }
 
     /// Until the root is final it follows the decision. After that it moves only when the decision
-    /// revises it; otherwise a second thought is shown.
+    /// revises it; otherwise the other root is shown beside it.
     fn follow(&mut self, number: u64, outcome: &Outcome, clients: &[ClientState]) {
         let clients_count = self.posts.len();
         let known = |client: &usize| *client < clients_count;
-        let is_revised = outcome.revised_from.is_some();
+        let found = &outcome.disturbance;
+        let is_revised = found.revised_from.is_some();
         let (root, candidates) = if is_revised {
-            (outcome.root.filter(known), Vec::new())
+            (found.root.filter(known), Vec::new())
         } else {
-            judge(outcome, clients_count, &self.rules)
+            judge(&outcome.disturbance, clients_count, &self.rules)
         };
         self.follow_course(number, outcome);
         let incident = self.at_mut(number);
-        incident.posterior.clone_from(&outcome.posterior);
+        incident.posterior.clone_from(&found.posterior);
         incident.posterior.truncate(clients_count);
         incident.posterior.iter_mut().filter(|p| !p.is_finite()).for_each(|p| *p = 0.0);
-        incident.would_now_say = outcome.would_now_say.filter(known);
+        incident.would_now_say = found.would_now_say.filter(known);
         incident.silent_source = outcome.silent_source.filter(known);
         let was_final = incident.frozen;
         if was_final && !is_revised {
@@ -76,7 +77,7 @@ impl Annunciator {
             return;
         }
         let age = self.step.saturating_sub(self.at(number).opened_step);
-        if outcome.frozen || age >= self.rules.freeze_after {
+        if found.frozen || age >= self.rules.freeze_after {
             let root = self.at(number).root;
             self.at_mut(number).frozen = true;
             let silent_source = self.at(number).silent_source.filter(|_| root.is_some());
@@ -84,20 +85,21 @@ impl Annunciator {
         }
     }
 
-    /// That its evidence has ended and it stands, or that it goes on.
+    /// Takes that the evidence has ended and the incident stands, or that it goes on.
     fn follow_course(&mut self, number: u64, outcome: &Outcome) {
+        let found = &outcome.disturbance;
         let incident = self.at_mut(number);
-        let has_ended = outcome.stands.filter(|_| incident.stands.is_none());
-        incident.stands = outcome.stands;
+        let has_ended = found.stands.filter(|_| incident.stands.is_none());
+        incident.stands = found.stands;
         if let Some(why) = has_ended.filter(|_| outcome.closed.is_none()) {
             self.enter(What::Stands { incident: number, why });
         }
-        if outcome.continued > self.at(number).continuations.len() as u64 {
-            self.go_on(number, outcome.latest.filter(|client| *client < self.posts.len()));
+        if found.continued > self.at(number).continuations.len() as u64 {
+            self.go_on(number, found.latest.filter(|client| *client < self.posts.len()));
         }
     }
 
-    /// The disturbance shows itself again: this is said, and asks again where its root is a new one.
+    /// The disturbance shows itself again. Its alarm asks again if the root is a new one.
     fn go_on(&mut self, number: u64, root: Option<usize>) {
         let time = self.now;
         let incident = self.at_mut(number);
@@ -111,7 +113,7 @@ impl Annunciator {
         }
     }
 
-    /// Keeps number, history and members; asks again, since another thing is being said.
+    /// Moves the root. Number, history and members stay; the alarm asks again.
     fn move_root(
         &mut self,
         number: u64,
@@ -152,19 +154,20 @@ impl Annunciator {
                 self.at_mut(into).admit(member);
             }
         }
-        self.episodes.values_mut().filter(|n| **n == from).for_each(|n| *n = into);
+        self.disturbances.values_mut().filter(|n| **n == from).for_each(|n| *n = into);
         self.close(from, Closing::Merged { into });
     }
 
-    /// Every client finds its place: members are followed, whoever is raised joins what explains it.
+    /// Gives every client its place: members are followed, and a client that is affected joins the
+    /// nearest incident within the propagation window.
     pub(super) fn fold(&mut self, clients: &[ClientState]) {
         for (client, state) in clients.iter().enumerate() {
             if let Some(number) = self.home(client).map(|incident| incident.number) {
                 self.follow_member(number, client, *state);
             } else if let Some(onset) = state.raised_since {
                 let open = self.open.iter().map(|number| self.at(*number));
-                // A client with a fault of its own is nobody's effect; while the root is unknown it
-                // may be the root.
+                // A client with a fault of its own is not an effect. While the root is unknown it may
+                // be the root.
                 let reached = open.filter(|incident| {
                     incident.stands.is_none()
                         && incident.reaches(onset, &self.rules)
@@ -215,7 +218,7 @@ impl Annunciator {
         }
     }
 
-    /// Takes a client out of whatever it is an effect of, and gives its onset there.
+    /// Takes a client out of the incident that it is a member of, and returns its onset there.
     fn withdraw(&mut self, client: usize) -> Option<jiff::Timestamp> {
         let number = self.home(client).map(|incident| incident.number)?;
         let member = self.at_mut(number).leave(client)?;
@@ -240,10 +243,11 @@ impl Annunciator {
         }
     }
 
-    /// What the decision does not follow ends with its root's evidence, or when it is too old.
+    /// An incident that the decision does not follow ends with its root's evidence, or when it is too
+    /// old.
     pub(super) fn close_singles(&mut self, clients: &[ClientState]) {
         for number in self.open.clone() {
-            if self.has_episode(number) {
+            if self.is_followed(number) {
                 continue;
             }
             let incident = self.at(number);
@@ -266,7 +270,7 @@ impl Annunciator {
         self.open_incidents().find(|i| i.root == Some(client)).map(|incident| incident.number)
     }
 
-    fn has_episode(&self, number: u64) -> bool {
-        self.episodes.values().any(|n| *n == number)
+    fn is_followed(&self, number: u64) -> bool {
+        self.disturbances.values().any(|n| *n == number)
     }
 }

@@ -1,9 +1,9 @@
-//! One incident: a root, the effects folded under it, and what was thought of it on the way.
+//! One incident: its root, the effects folded under it, and how the root was corrected.
 
 use jiff::{SignedDuration, Timestamp};
 use serde::{Deserialize, Serialize};
 
-use super::input::{ClientState, Closing, Outcome, QualityKind};
+use super::input::{ClientState, Closing, Disturbance, QualityKind};
 use super::rules::Rules;
 use super::state::{AlarmEvent, AlarmState, NotNow};
 use crate::fact::Priority;
@@ -27,7 +27,6 @@ pub(crate) struct Member {
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub(crate) struct SensorTrouble {
     pub(crate) client: usize,
-    /// What is wrong with it.
     pub(crate) what: QualityKind,
     /// When that became known of this incident.
     pub(crate) time: Timestamp,
@@ -40,7 +39,7 @@ pub(crate) struct FirstOut {
     pub(crate) time: Timestamp,
 }
 
-/// The root was thought to be one, and is now thought to be another.
+/// A change of the named root.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Correction {
     pub(crate) time: Timestamp,
@@ -48,10 +47,9 @@ pub(crate) struct Correction {
     pub(crate) to: Option<usize>,
 }
 
-/// Its disturbance has shown itself again before everybody had recovered.
+/// The disturbance showed itself again before all members had recovered.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Continuation {
-    /// When.
     pub(crate) time: Timestamp,
     /// The root of that episode, where one is named.
     pub(crate) root: Option<usize>,
@@ -82,7 +80,7 @@ pub(crate) struct Alarm {
     pub(crate) state: AlarmState,
     /// When it comes back, while it is shelved.
     pub(crate) shelved_until: Option<Timestamp>,
-    /// Nobody had acknowledged it when it was silenced.
+    /// It was not acknowledged when it was silenced.
     #[serde(default)]
     pub(crate) unseen: bool,
 }
@@ -120,25 +118,25 @@ pub(crate) struct Incident {
     /// The first instant of its evidence.
     pub(crate) onset: Timestamp,
     pub(crate) root: Option<usize>,
-    /// While nobody is named: who it may be, the likeliest first.
+    /// While no root is named: the possible roots, the likeliest first.
     pub(crate) candidates: Vec<usize>,
     pub(crate) frozen: bool,
     /// The root that all evidence up to now speaks for.
     pub(crate) would_now_say: Option<usize>,
     /// Probability of each client as the root.
     pub(crate) posterior: Vec<f64>,
-    /// Everyone who takes part, in order of onset: the staircase.
+    /// All members, in order of onset: the staircase.
     pub(crate) members: Vec<Member>,
     pub(crate) first_out: Option<FirstOut>,
     /// Sensors of members that were found to be at fault while it was open.
     #[serde(default)]
     pub(crate) faults: Vec<SensorTrouble>,
-    /// What the root was thought to be.
+    /// Earlier roots.
     pub(crate) corrections: Vec<Correction>,
-    /// How it went on after its evidence had ended.
+    /// When the disturbance showed itself again after its evidence had ended.
     #[serde(default)]
     pub(crate) continuations: Vec<Continuation>,
-    /// Its evidence has ended for this reason, and not everybody who took part has recovered.
+    /// Its evidence has ended for this reason, and not all members have recovered.
     #[serde(default)]
     pub(crate) stands: Option<Closing>,
     /// A declared source above the root whose own sensors show nothing: it may be the root too.
@@ -148,13 +146,13 @@ pub(crate) struct Incident {
     pub(crate) priority: Priority,
     pub(crate) alarm: Alarm,
     pub(crate) closed: Option<Closed>,
-    /// What an operator wrote about it; empty when nobody did.
+    /// The operator's note about it; empty without one.
     pub(crate) note: String,
 }
 
 impl Incident {
-    /// An incident without members that nobody has heard of yet.
-    pub(super) fn new(number: u64, origin: Origin, at: (Timestamp, u64), onset: Timestamp) -> Self {
+    /// A new incident without members.
+    pub(crate) fn new(number: u64, origin: Origin, at: (Timestamp, u64), onset: Timestamp) -> Self {
         Self {
             number,
             origin,
@@ -190,7 +188,28 @@ impl Incident {
         self.is_open() || self.alarm.state != AlarmState::Normal
     }
 
-    /// What is known of a client's part in it.
+    /// Whether every client that it names is one of so many. One that was read from a file or a socket
+    /// may name any.
+    pub(crate) fn is_of(&self, clients: usize) -> bool {
+        let named = [self.root, self.would_now_say, self.silent_source];
+        let first = self.first_out.map(|first| first.client);
+        let members = self.members.iter().map(|member| member.client);
+        let faults = self.faults.iter().map(|fault| fault.client);
+        let thought = self.corrections.iter().flat_map(|thought| [thought.from, thought.to]);
+        let again = self.continuations.iter().map(|again| again.root);
+        self.number > 0
+            && self.posterior.len() <= clients
+            && named
+                .into_iter()
+                .chain([first])
+                .chain(thought)
+                .chain(again)
+                .flatten()
+                .all(|c| c < clients)
+            && self.candidates.iter().copied().chain(members).chain(faults).all(|c| c < clients)
+    }
+
+    /// The client as a member, if it is one.
     pub(crate) fn member(&self, client: usize) -> Option<&Member> {
         self.members.iter().find(|member| member.client == client)
     }
@@ -290,19 +309,19 @@ impl Incident {
     }
 }
 
-/// The root an outcome names and, when it can name nobody, who it may be, the likeliest first.
+/// The root that the decision names. Without one, the possible roots, the likeliest first.
 pub(super) fn judge(
-    outcome: &Outcome,
+    found: &Disturbance,
     clients: usize,
     rules: &Rules,
 ) -> (Option<usize>, Vec<usize>) {
     let p = |client: usize| {
-        outcome.posterior.get(client).copied().filter(|p| p.is_finite()).unwrap_or(0.0)
+        found.posterior.get(client).copied().filter(|p| p.is_finite()).unwrap_or(0.0)
     };
-    if !outcome.tied.is_empty() {
-        return (None, outcome.tied.iter().copied().filter(|client| *client < clients).collect());
+    if !found.tied.is_empty() {
+        return (None, found.tied.iter().copied().filter(|client| *client < clients).collect());
     }
-    let root = outcome.root.filter(|root| *root < clients);
+    let root = found.root.filter(|root| *root < clients);
     let most = (0..clients).map(p).fold(0.0, f64::max);
     if most <= 0.0 {
         return (root, Vec::new());

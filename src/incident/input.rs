@@ -1,8 +1,10 @@
-//! What the annunciator takes: the server's decision about one step, and what is wrong with the data.
+//! The input of the annunciator: the server's decision about one step, and faults of the data.
 
 use jiff::Timestamp;
 
-pub(crate) use crate::server::decision::{ClientState, Closing, Outcome, QualityKind, QualityNote};
+pub(crate) use crate::server::decision::{
+    ClientState, Closing, Disturbance, Outcome, QualityKind, QualityNote,
+};
 pub(crate) use crate::server::lookup::TableVerdict;
 
 #[derive(Debug, Clone, Copy)]
@@ -11,10 +13,10 @@ pub(crate) struct Step<'a> {
     pub(crate) number: u64,
     /// Every client in the order of the session. One that is missing here is quiet.
     pub(crate) clients: &'a [ClientState],
-    /// What the decision says. An episode that is not mentioned stays as it was.
+    /// What the decision says. A disturbance that is not mentioned stays as it was.
     pub(crate) outcomes: &'a [Outcome],
     /// What Table 1 declares, in paper mode. Then nothing else opens, moves or closes an incident.
     pub(crate) table: Option<TableVerdict>,
-    /// What is wrong with the data at this step.
+    /// Faults of the data at this step.
     pub(crate) quality: &'a [QualityNote],
 }

@@ -5,7 +5,7 @@
 use jiff::{SignedDuration, Timestamp};
 use serde::{Deserialize, Serialize};
 
-use super::action::{Action, LONGEST_SHELF_S, Refusal};
+use super::action::{LONGEST_SHELF_S, OperatorAction, Refusal};
 use super::annunciator::Annunciator;
 use super::event::{Edit, Event, What};
 use super::group::{Alarm, Closed, Correction, Incident};
@@ -13,16 +13,16 @@ use super::input::Closing;
 use super::state::{AlarmEvent, AlarmState};
 use crate::fact::Fact;
 
-/// What an operator wants done.
+/// An order of an operator.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub(crate) struct Order {
     pub(crate) who: String,
-    pub(crate) action: Action,
+    pub(crate) action: OperatorAction,
     /// Why, if he says so.
     pub(crate) why: Option<String>,
 }
 
-/// What came of it.
+/// The result of an order.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Receipt {
     /// Number of its entry in the log. The entry's edits say what the engine has to apply.
@@ -44,30 +44,30 @@ impl Annunciator {
         Ok(Receipt { entry, facts: self.facts() })
     }
 
-    fn plan(&self, action: &Action) -> Result<Vec<Edit>, Refusal> {
+    fn plan(&self, action: &OperatorAction) -> Result<Vec<Edit>, Refusal> {
         match action {
-            Action::Acknowledge { incident } => {
+            OperatorAction::Acknowledge { incident } => {
                 Ok(vec![alarm_edit(self.found(*incident)?, AlarmEvent::Acknowledge, None)?])
             }
-            Action::Shelve { incident, seconds } => self.plan_shelf(*incident, *seconds),
-            Action::Unshelve { incident } => {
+            OperatorAction::Shelve { incident, seconds } => self.plan_shelf(*incident, *seconds),
+            OperatorAction::Unshelve { incident } => {
                 let incident = self.found(*incident)?;
                 let mut edits = vec![alarm_edit(incident, AlarmEvent::Unshelve, None)?];
                 edits.extend(incident.root.and_then(|root| self.shelf_edit(root, None)));
                 Ok(edits)
             }
-            Action::TakeOut { client } => self.plan_service(*client, true),
-            Action::PutBack { client } => self.plan_service(*client, false),
-            Action::Note { incident, text } => {
+            OperatorAction::TakeOut { client } => self.plan_service(*client, true),
+            OperatorAction::PutBack { client } => self.plan_service(*client, false),
+            OperatorAction::Note { incident, text } => {
                 let from = self.found(*incident)?.note.clone();
                 if from == *text {
                     return Err(Refusal::NoChange);
                 }
                 Ok(vec![Edit::Note { incident: *incident, from, to: text.clone() }])
             }
-            Action::Accept { incident } => self.plan_acceptance(*incident),
-            Action::Correct { incident, root } => self.plan_correction(*incident, *root),
-            Action::Set { what, to } => {
+            OperatorAction::Accept { incident } => self.plan_acceptance(*incident),
+            OperatorAction::Correct { incident, root } => self.plan_correction(*incident, *root),
+            OperatorAction::Set { what, to } => {
                 let from =
                     self.settings.get(what).ok_or_else(|| Refusal::NoSetting(what.clone()))?;
                 if from == to {
@@ -75,7 +75,7 @@ impl Annunciator {
                 }
                 Ok(vec![Edit::Setting { what: what.clone(), from: from.clone(), to: to.clone() }])
             }
-            Action::Undo { entry } => self.plan_undo(*entry),
+            OperatorAction::Undo { entry } => self.plan_undo(*entry),
         }
     }
 
@@ -121,7 +121,7 @@ impl Annunciator {
         let is_last = others.all(|(_, post)| post.out_of_service);
         self.listed_incidents().filter(move |incident| {
             let is_out = incident.alarm.state == AlarmState::OutOfService;
-            // Without a root it asks unless everybody is out of service.
+            // Without a root it asks unless all clients are out of service.
             let is_meant = incident.root.map_or(!out || is_last, |root| root == client);
             is_meant && is_out != out && (!out || incident.is_open())
         })

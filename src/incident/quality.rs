@@ -1,4 +1,4 @@
-//! What is wrong with data: noticed once, followed, and over some day.
+//! Faults of data: reported when they begin and when they end.
 
 use jiff::Timestamp;
 

@@ -54,7 +54,7 @@ pub(crate) struct Flood {
     seconds: f64,
 }
 
-/// What became of a flood.
+/// The beginning or end of a flood.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Turn {
     Began,

@@ -22,7 +22,7 @@ pub(crate) struct Rules {
     /// A sensor is well again once nothing was wrong with it for this long: a value at the edge of
     /// its range is one trouble and not many.
     pub(crate) settled: SignedDuration,
-    /// Steps after which an incident without an episode is taken for a change that stays.
+    /// Steps after which an incident that the decision does not follow is taken for a change that stays.
     pub(crate) oldest: u64,
 }
 

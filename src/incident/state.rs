@@ -20,10 +20,10 @@ use serde::{Deserialize, Serialize};
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 pub(crate) enum AlarmState {
     Normal,
-    /// On, and nobody has said that he saw it.
+    /// On, and not acknowledged.
     Unacknowledged,
     Acknowledged,
-    /// Over before anybody said that he saw it.
+    /// Over before it was acknowledged.
     Returned,
     Shelved,
     /// An effect: its root speaks for it.
@@ -33,7 +33,7 @@ pub(crate) enum AlarmState {
     Latched,
 }
 
-/// What can happen to an alarm.
+/// An event of an alarm.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 pub(crate) enum AlarmEvent {
     Raise,
@@ -42,7 +42,7 @@ pub(crate) enum AlarmEvent {
     Latch,
     /// An operator has seen it.
     Acknowledge,
-    /// What it says has changed: another root, a higher priority.
+    /// Its content has changed: another root, a higher priority.
     AskAgain,
     /// An operator silences it for a time.
     Shelve,
@@ -96,7 +96,7 @@ const LTCH: Answer = Answer::To(AlarmState::Latched);
 
 /// One row a state, one column an event, both in the order of their types.
 ///
-/// What the data does is never refused; what an operator asks for may be.
+/// Events of the data are never refused; an operator's may be.
 #[rustfmt::skip]
 const TABLE: [[Answer; EVENTS]; STATES] = [
     //                    raise return latch  ack  again shelve unshlv suppr releas out  back accept
@@ -141,7 +141,7 @@ impl AlarmState {
         matches!(self, Self::Unacknowledged | Self::Returned | Self::Latched)
     }
 
-    /// Whether somebody, or the design, has silenced it.
+    /// Whether it is silenced, by an operator or by design.
     pub(crate) fn is_silenced(self) -> bool {
         matches!(self, Self::Shelved | Self::SuppressedByDesign | Self::OutOfService)
     }

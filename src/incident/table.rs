@@ -17,7 +17,7 @@ use super::group::Origin;
 use super::input::{ClientState, Closing, TableVerdict};
 use crate::fact::TableCounts;
 
-/// What Table 1 has declared in a run.
+/// The verdicts of Table 1 in a run.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Table {
     running: Option<Episode>,
@@ -31,14 +31,14 @@ struct Episode {
     since: Timestamp,
     until: Timestamp,
     steps: u64,
-    /// Everybody with a flag in it.
+    /// All clients with a flag in it.
     clients: BTreeSet<usize>,
     /// The incident, where a root is named.
     incident: Option<u64>,
 }
 
 impl Annunciator {
-    /// What Table 1 declares at the present step, in paper mode.
+    /// The verdict of Table 1 at the present step, in paper mode.
     pub(crate) fn declared(&self) -> Option<TableVerdict> {
         self.table.running.as_ref().map(|episode| episode.verdict)
     }

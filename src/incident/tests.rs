@@ -65,24 +65,18 @@ impl Scene {
     }
 
     /// The decision names `root` with certainty, or nobody.
-    fn decide(&mut self, episode: u64, onset: i64, root: Option<usize>) -> &mut Self {
+    fn decide(&mut self, number: u64, onset: i64, root: Option<usize>) -> &mut Self {
         let posterior = (0..4).map(|c| if Some(c) == root { 0.97 } else { 0.01 }).collect();
         let onset = at(onset);
-        self.outcome = Some(Outcome {
-            episode,
-            onset,
-            root,
-            frozen: false,
-            would_now_say: root,
-            posterior,
-            ..Outcome::default()
-        });
+        let disturbance =
+            Disturbance { number, root, would_now_say: root, posterior, ..Disturbance::default() };
+        self.outcome = Some(Outcome { disturbance, onset, ..Outcome::default() });
         self
     }
 
     fn believe(&mut self, posterior: [f64; 4]) -> &mut Self {
         if let Some(outcome) = &mut self.outcome {
-            outcome.posterior = posterior.to_vec();
+            outcome.disturbance.posterior = posterior.to_vec();
         }
         self
     }
@@ -116,11 +110,11 @@ impl Scene {
         (0..count).flat_map(|_| self.step()).collect()
     }
 
-    fn act(&mut self, action: Action) -> Result<Receipt, Refusal> {
+    fn act(&mut self, action: OperatorAction) -> Result<Receipt, Refusal> {
         self.desk.act(Order { who: "op2".to_owned(), action, why: None })
     }
 
-    fn done(&mut self, action: Action) -> u64 {
+    fn done(&mut self, action: OperatorAction) -> u64 {
         self.act(action).expect("an order that is allowed").entry
     }
 

@@ -18,7 +18,7 @@ pub(crate) struct ClientVerdict {
 }
 
 impl Incident {
-    /// The verdict about the incident: what is said of its root.
+    /// The verdict about the incident's root.
     pub(crate) fn verdict(&self) -> Verdict {
         match (self.root, self.origin) {
             (None, _) => Verdict::Unknown,

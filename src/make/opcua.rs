@@ -1,6 +1,6 @@
 //! The built-in plant as an OPC UA server: its tags live, and what is over as their history.
 //!
-//! The day begins once somebody watches a tag: a server cannot hold values back for a reader that comes
+//! The day begins once a client subscribes to a tag: a server cannot hold values back for a reader that comes
 //! later. With `HEADWATER_OPCUA_USER` and `HEADWATER_OPCUA_PASSWORD` only that user is let in, and over
 //! an encrypted connection only. Certificates of readers are not checked: it is a simulated plant.
 
@@ -42,7 +42,7 @@ const NAMESPACE: &str = "urn:headwater:plant";
 const APPLICATION: &str = "urn:headwater:plant:server";
 /// Values of one tag that a reader of history gets at once.
 const PAGE: usize = 2000;
-/// Values of a tag that are kept while nobody fetches them.
+/// Values of a tag that are kept until they are fetched.
 const QUEUE: usize = 1000;
 const NAP: Duration = Duration::from_millis(50);
 
@@ -56,7 +56,7 @@ struct Past {
 #[derive(Default)]
 struct Plant {
     past: RwLock<Past>,
-    /// Somebody watches a tag.
+    /// A client has subscribed to a tag.
     is_watched: AtomicBool,
 }
 
@@ -242,7 +242,7 @@ pub(crate) struct Server<'a> {
 }
 
 impl<'a> Server<'a> {
-    /// Takes the address of `url`; nobody is answered before the history is complete.
+    /// Takes the address of `url`; no client is answered before the history is complete.
     pub(crate) fn bind(url: &str, stop: &'a AtomicBool) -> Result<Self, MakeError> {
         let (host, port) = address(url).map_err(MakeError::Broker)?;
         let listener = TcpListener::bind((&host[..], port))
@@ -291,7 +291,7 @@ impl<'a> Server<'a> {
         if !is_open {
             words += "headwater: it lets one user in, over an encrypted connection\n";
         }
-        words += "headwater: its day begins when somebody watches it\n";
+        words += "headwater: its day begins when a client subscribes\n";
         // A closed stderr leaves nobody to tell.
         let _ = io::stderr().write_all(words.as_bytes());
         let nodes = Tag::ALL.iter().map(|tag| node(namespace, *tag)).collect();
@@ -377,7 +377,7 @@ impl Sink for Server<'_> {
         Ok(())
     }
 
-    /// The first call opens the doors and waits until somebody watches.
+    /// The first call accepts clients and waits until one subscribes.
     fn flush(&mut self) -> Result<(), MakeError> {
         let Some(listener) = self.listener.take() else { return Ok(()) };
         self.running = Some(self.serve(listener)?);

@@ -6,7 +6,6 @@
 //! | [`isa`] | the instruction set of this machine, chosen once |
 //! | `lanes` | a few numbers side by side, and their arithmetic |
 //! | `activation` | tanh, sigmoid and SELU on lanes |
-//! | `cell` | one step of LSTM cells on lanes, and the way back |
 //! | `packed` | a matrix laid out so that inner loops run over contiguous lanes |
 //! | `rows` | the buffers a network writes: a value, its derivatives, a second value |
 //! | [`lstm`], [`mlp`] | the networks with their analytic Jacobians |
@@ -20,7 +19,6 @@
 //! client, a session or a server is.
 
 pub(crate) mod activation;
-pub(crate) mod cell;
 pub(crate) mod covariance;
 pub(crate) mod gaussian;
 pub(crate) mod isa;

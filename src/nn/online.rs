@@ -12,11 +12,12 @@ mod aligned;
 mod tests;
 
 use self::aligned::Aligned;
-use super::kernel::cell::Cell;
+use super::adam::{self, Pace};
+use super::cell::{Cell, Fused};
 use super::kernel::isa::{Isa, Kernel};
 use super::kernel::lanes::{Arithmetic, Lanes};
+use super::kernel::lstm::step_cells;
 use super::kernel::{WeightsError, check_dimension, check_network};
-use super::train::adam::{BETA_1, BETA_2, EPSILON};
 use super::weights::LstmFc;
 
 /// What turns a gradient into a step.
@@ -69,23 +70,14 @@ struct Slices<'a> {
 #[derive(Debug, Clone, Copy)]
 enum Stride {
     Sgd { rate: f32 },
-    Adam { rate: f32, root: f32 },
-}
-
-/// 1 − β^t. Late in training β^t is less than a number beside 1 can hold: it is not computed then.
-fn remaining(beta: f64, round: i32) -> f64 {
-    let is_lost = f64::from(round) * (1.0 - beta) > 40.0;
-    if is_lost { 1.0 } else { 1.0 - beta.powi(round) }
+    Adam(Pace),
 }
 
 impl Stride {
     fn at(descent: Descent, round: i32, pace: f64) -> Self {
         match descent {
             Descent::Sgd(rate) => Self::Sgd { rate: (rate * pace) as f32 },
-            Descent::Adam(rate) => Self::Adam {
-                rate: (pace * rate / remaining(BETA_1, round)) as f32,
-                root: (1.0 / remaining(BETA_2, round).sqrt()) as f32,
-            },
+            Descent::Adam(rate) => Self::Adam(Pace::at(pace * rate, round)),
         }
     }
 
@@ -110,21 +102,16 @@ impl Stride {
                     *w = a.store(a.mul_add(rate, a.load(d), a.load(w)));
                 }
             }
-            Self::Adam { rate, root } => {
-                let (keep_1, new_1) = (a.splat(BETA_1 as f32), a.splat((1.0 - BETA_1) as f32));
-                let (keep_2, new_2) = (a.splat(BETA_2 as f32), a.splat((1.0 - BETA_2) as f32));
-                let (rate, root) = (a.splat(times * rate), a.splat(root));
-                let epsilon = a.splat(EPSILON as f32);
+            Self::Adam(pace) => {
+                let rounding = pace.on(a, times);
                 let moments = p.m[range.clone()].iter_mut().zip(&mut p.v[range.clone()]);
                 for ((w, (m, v)), d) in p.w[range].iter_mut().zip(moments).zip(direction) {
+                    let (mut to, mut mean, mut square) = (a.load(w), a.load(m), a.load(v));
                     let g = a.mul(factor, a.load(d));
-                    let m_now = a.mul_add(keep_1, a.load(m), a.mul(new_1, g));
-                    let v_now = a.mul_add(keep_2, a.load(v), a.mul(new_2, a.mul(g, g)));
-                    let scale = a.mul_add(a.sqrt(v_now), root, epsilon);
-                    let step = a.div(a.mul(rate, m_now), scale);
-                    *m = a.store(m_now);
-                    *v = a.store(v_now);
-                    *w = a.store(a.sub(a.load(w), step));
+                    adam::step(rounding, &mut to, (&mut mean, &mut square), g);
+                    *m = a.store(mean);
+                    *v = a.store(square);
+                    *w = a.store(to);
                 }
             }
         }
@@ -320,7 +307,7 @@ fn cells<A: Lanes<LANES>>(
     let units = h.len();
     for b in 0..units {
         let z = [0, 1, 2, 3].map(|gate| a.load(&gates[gate * units + b]));
-        let (cell, c_now, h_now) = Cell::forward(a, z, a.load(&c_before[b]));
+        let (cell, c_now, h_now) = step_cells(a, z, a.load(&c_before[b]));
         for (gate, value) in [cell.i, cell.f, cell.g, cell.o].into_iter().enumerate() {
             gates[gate * units + b] = a.store(value);
         }
@@ -446,7 +433,8 @@ fn cell_gradient<A: Lanes<LANES>>(
     for b in 0..units {
         let [i, f, g, o] = [0, 1, 2, 3].map(|gate| a.load(&gates[gate * units + b]));
         let cell = Cell { i, f, g, o, tanh_c: a.load(&tanh_c[b]) };
-        let of_gates = cell.back(a, a.load(&dh[b]), a.load(&c_before[b]));
+        let of_gates =
+            cell.back_one_step(Fused::<A, LANES>(a), a.load(&c_before[b]), a.load(&dh[b]));
         for (gate, value) in of_gates.into_iter().enumerate() {
             dz[gate * units + b] = a.store(value);
         }

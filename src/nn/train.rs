@@ -298,7 +298,11 @@ impl Job<'_> {
     pub(super) fn check(&self) -> Result<(), TrainError> {
         let s = self.settings;
         let wrong = [
-            (self.fit.ncols() == 0, "no sensors"),
+            (
+                self.fit.ncols() == 0,
+                "no sensor that changes in the fit range: take the client out of the session, or \
+                 choose another range",
+            ),
             (self.held_out.ncols() != self.fit.ncols(), "held-out rows of another width"),
             (s.window <= WARM_UP, "a window of 4 steps or fewer, which are its warm-up"),
             (s.batch == 0, "an empty batch"),

@@ -5,11 +5,34 @@ use std::time::Duration;
 
 use rusqlite::{Connection, OptionalExtension as _, params};
 
+use crate::base::digest::sha256;
+
 /// Facts that may wait for one receiver.
 pub(crate) const MOST: u64 = 100_000;
 /// Waits after a failure, in seconds.
 const FIRST_WAIT_S: f64 = 1.0;
 const LONGEST_WAIT_S: f64 = 300.0;
+
+const COUNT_GIVEN_UP: &str = "INSERT INTO given_up VALUES (?1, ?2)
+    ON CONFLICT (receiver) DO UPDATE SET facts = facts + ?2";
+/// Hexadecimal digits of a checksum.
+const SUM: usize = 16;
+
+/// A fact as it is stored: a checksum stands behind it. A line of JSON has no tab in it.
+fn sealed(line: &str) -> String {
+    format!("{line}\t{}", &sha256(line.as_bytes())[..SUM])
+}
+
+/// The fact that was stored; none where it is damaged. Older programs stored no checksum.
+fn unsealed(stored: &str) -> Option<&str> {
+    match stored.rsplit_once('\t') {
+        Some((line, sum)) => (sha256(line.as_bytes())[..SUM] == *sum).then_some(line),
+        None => {
+            let is_json = || serde_json::from_str::<serde::de::IgnoredAny>(stored).is_ok();
+            (stored.starts_with('{') && is_json()).then_some(stored)
+        }
+    }
+}
 
 /// A fact that waits.
 #[derive(Debug, Clone, PartialEq)]
@@ -51,7 +74,7 @@ impl Queue {
         let change = self.db.transaction()?;
         change.execute(
             "INSERT INTO queue (receiver, line) VALUES (?1, ?2)",
-            params![receiver, line],
+            params![receiver, sealed(line)],
         )?;
         let waiting: u64 = change.query_row(
             "SELECT COUNT(*) FROM queue WHERE receiver = ?1",
@@ -65,28 +88,45 @@ impl Queue {
                  (SELECT number FROM queue WHERE receiver = ?1 ORDER BY number LIMIT ?2)",
                 params![receiver, over],
             )?;
-            change.execute(
-                "INSERT INTO given_up VALUES (?1, ?2)
-                 ON CONFLICT (receiver) DO UPDATE SET facts = facts + ?2",
-                params![receiver, over],
-            )?;
+            change.execute(COUNT_GIVEN_UP, params![receiver, over])?;
         }
         change.commit()
     }
 
-    /// The oldest fact of a receiver, if its time has come.
-    pub(crate) fn due(&self, receiver: &str, now_s: f64) -> rusqlite::Result<Option<Waiting>> {
-        let oldest = self.db.query_row(
-            "SELECT number, line, attempts, due_s FROM queue WHERE receiver = ?1
-             ORDER BY number LIMIT 1",
-            [receiver],
-            |row| {
-                let waiting =
-                    Waiting { number: row.get(0)?, line: row.get(1)?, attempts: row.get(2)? };
-                Ok((waiting, row.get::<_, f64>(3)?))
-            },
-        );
-        Ok(oldest.optional()?.filter(|(_, due_s)| *due_s <= now_s).map(|(waiting, _)| waiting))
+    /// The oldest fact of a receiver, if its time has come. Facts that cannot be read any more are given
+    /// up, so that those behind them go out.
+    pub(crate) fn due(&mut self, receiver: &str, now_s: f64) -> rusqlite::Result<Option<Waiting>> {
+        loop {
+            let oldest = self.db.query_row(
+                "SELECT number, line, attempts, due_s FROM queue WHERE receiver = ?1
+                 ORDER BY number LIMIT 1",
+                [receiver],
+                |row| {
+                    let line = row.get_ref(1)?.as_str().ok().and_then(unsealed).map(str::to_owned);
+                    // Numbers that are none do not keep a fact back.
+                    let attempts = row.get(2).unwrap_or(0);
+                    Ok((row.get(0)?, line, attempts, row.get(3).unwrap_or(0.0)))
+                },
+            );
+            let Some((number, line, attempts, due_s)) = oldest.optional()? else {
+                return Ok(None);
+            };
+            let Some(line) = line else {
+                tracing::error!("a fact for {receiver} is lost: what was stored of it is damaged");
+                self.give_up(receiver, number)?;
+                continue;
+            };
+            // Nobody waits longer than that: the clock was set back.
+            let is_due = due_s <= now_s || due_s > now_s + LONGEST_WAIT_S;
+            return Ok(is_due.then_some(Waiting { number, line, attempts }));
+        }
+    }
+
+    fn give_up(&mut self, receiver: &str, number: i64) -> rusqlite::Result<()> {
+        let change = self.db.transaction()?;
+        change.execute("DELETE FROM queue WHERE number = ?1", [number])?;
+        change.execute(COUNT_GIVEN_UP, params![receiver, 1])?;
+        change.commit()
     }
 
     /// It was delivered.
@@ -124,6 +164,17 @@ impl Queue {
     }
 }
 
+/// Takes every fact for `receiver` out of the queue in `file`: the facts, and how many were given up.
+pub(crate) fn empty(file: &Path, receiver: &str) -> rusqlite::Result<(Vec<String>, u64)> {
+    let mut queue = Queue::open(file)?;
+    let mut lines = Vec::new();
+    while let Some(waiting) = queue.due(receiver, f64::MAX)? {
+        queue.done(&waiting)?;
+        lines.push(waiting.line);
+    }
+    Ok((lines, queue.given_up(receiver)?))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -139,10 +190,42 @@ mod tests {
         queue.push("b", "x").expect("pushed");
         // Another start goes on where this one ended.
         drop(queue);
-        let queue = Queue::open(&file).expect("a queue");
+        let mut queue = Queue::open(&file).expect("a queue");
         assert_eq!(queue.waiting("a").expect("counted"), 3);
         assert_eq!(queue.given_up("a").expect("counted"), 2);
         assert_eq!(queue.given_up("b").expect("counted"), 0);
         assert_eq!(queue.due("a", 0.0).expect("read").expect("one").line, "2");
+    }
+
+    #[test]
+    fn a_damaged_fact_is_given_up_and_counted_and_those_behind_it_go_out() {
+        let folder = tempfile::tempdir().expect("a folder for the test");
+        let file = folder.path().join("queue");
+        let mut queue = Queue::open(&file).expect("a queue");
+        for i in 0..6 {
+            queue.push("a", &format!("{{\"i\":{i}}}")).expect("pushed");
+        }
+        let damage =
+            "UPDATE queue SET line = replace(line, '{\"i\":0', '{\"i\":9') WHERE number = 1;
+             UPDATE queue SET line = x'ff00' WHERE number = 2;
+             UPDATE queue SET line = 7 WHERE number = 3;
+             UPDATE queue SET attempts = 'many', due_s = 'never' WHERE number = 4;
+             UPDATE queue SET line = '{\"i\":4}' WHERE number = 5;";
+        queue.db.execute_batch(damage).expect("damaged");
+        let (lines, given_up) = empty(&file, "a").expect("a queue");
+        // The fifth is as an older program stored it.
+        assert_eq!(lines, ["{\"i\":3}", "{\"i\":4}", "{\"i\":5}"]);
+        assert_eq!(given_up, 3);
+    }
+
+    #[test]
+    fn a_clock_that_is_set_back_does_not_keep_facts_back() {
+        let folder = tempfile::tempdir().expect("a folder for the test");
+        let mut queue = Queue::open(&folder.path().join("queue")).expect("a queue");
+        queue.push("a", "{}").expect("pushed");
+        let waiting = queue.due("a", 1e9).expect("read").expect("one");
+        queue.failed(&waiting, 1e9).expect("noted");
+        assert_eq!(queue.due("a", 1e9).expect("read"), None, "not at once");
+        assert!(queue.due("a", 1e9 - 86_400.0).expect("read").is_some(), "a day earlier");
     }
 }

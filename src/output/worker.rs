@@ -26,7 +26,7 @@ impl Worker {
     pub(super) fn start(
         settings: &OutputSettings,
         mut receiver: Box<dyn Deliver>,
-        queue: Queue,
+        mut queue: Queue,
     ) -> std::io::Result<Self> {
         let ends = Arc::new(AtomicBool::new(false));
         let (name, is_over) = (settings.name.clone(), Arc::clone(&ends));
@@ -34,10 +34,10 @@ impl Worker {
             let name = name.clone();
             move || {
                 while !is_over.load(Ordering::Relaxed) {
-                    turn(&name, &queue, receiver.as_mut(), now_s());
+                    turn(&name, &mut queue, receiver.as_mut(), now_s());
                     thread::park_timeout(LOOK);
                 }
-                turn(&name, &queue, receiver.as_mut(), now_s());
+                turn(&name, &mut queue, receiver.as_mut(), now_s());
             }
         })?;
         Ok(Self { name, facts: settings.facts.clone(), ends, thread })
@@ -70,7 +70,7 @@ fn now_s() -> f64 {
 }
 
 /// Delivers what is due at `now_s`, until something fails or nothing is left; how many facts.
-fn turn(name: &str, queue: &Queue, receiver: &mut dyn Deliver, now_s: f64) -> u64 {
+fn turn(name: &str, queue: &mut Queue, receiver: &mut dyn Deliver, now_s: f64) -> u64 {
     let mut delivered = 0;
     loop {
         let waiting = match queue.due(name, now_s) {
@@ -137,14 +137,14 @@ mod tests {
             if half % 2 == 0 {
                 queue.push("a", &format!("{}", half / 2)).expect("pushed");
             }
-            turn("a", &queue, &mut receiver, f64::from(half) / 2.0);
+            turn("a", &mut queue, &mut receiver, f64::from(half) / 2.0);
         }
         assert_eq!(receiver.got.len(), 0);
         assert!(receiver.attempts < 25, "it is left alone: {} attempts", receiver.attempts);
         receiver.gone = false;
         // Within the longest wait everything is there.
         for second in 3600..3901_u32 {
-            turn("a", &queue, &mut receiver, f64::from(second));
+            turn("a", &mut queue, &mut receiver, f64::from(second));
         }
         let expected: Vec<String> = (0..3600).map(|i| i.to_string()).collect();
         assert_eq!(receiver.got, expected);

@@ -3,12 +3,32 @@
 //! A [`Tally`] grows with the number of settings ever used, not with the number of releases: a
 //! day of four releases a second is four counters.
 
+use std::cell::RefCell;
+use std::collections::VecDeque;
+
 use serde::{Deserialize, Serialize};
 
 use super::composition::{best_rdp_epsilon, mixed_epsilon, response_epsilon, response_rdp};
 use super::gaussian;
 use super::memory::FilterMemory;
 use super::release::{Spend, near};
+
+/// So many composed ε are remembered.
+const REMEMBERED: usize = 32;
+
+thread_local! {
+    /// The ε that were composed last, the newest first. A ledger asks for the same ones at every hour, and
+    /// so do clients that send alike.
+    static LAST: RefCell<VecDeque<Known>> = const { RefCell::new(VecDeque::new()) };
+}
+
+/// An ε that was composed before.
+struct Known {
+    tally: Tally,
+    /// The bits of δ.
+    delta: u64,
+    epsilon: (f64, Bound),
+}
 
 /// How many releases were made with which settings.
 #[derive(Debug, Clone, Default, PartialEq)]
@@ -219,6 +239,23 @@ impl Tally {
 
     /// ε at δ and the theorem that gives it.
     pub(crate) fn epsilon(&self, delta: f64) -> (f64, Bound) {
+        let known = |last: &VecDeque<Known>| {
+            let mut last = last.iter();
+            let same = last.find(|known| known.delta == delta.to_bits() && known.tally == *self);
+            same.map(|known| known.epsilon)
+        };
+        if let Some(epsilon) = LAST.with_borrow(known) {
+            return epsilon;
+        }
+        let epsilon = self.compose(delta);
+        LAST.with_borrow_mut(|last| {
+            last.truncate(REMEMBERED - 1);
+            last.push_front(Known { tally: self.clone(), delta: delta.to_bits(), epsilon });
+        });
+        epsilon
+    }
+
+    fn compose(&self, delta: f64) -> (f64, Bound) {
         let mu = self.strength();
         match (mu > 0.0, self.pure().as_slice()) {
             (false, []) => (0.0, Bound::Nothing),
@@ -252,6 +289,19 @@ mod tests {
 
     const FLAG: Spend = Spend::Response { epsilon: 0.5, symbols: 2 };
     const STATE: Spend = Spend::Gaussian { sensitivity: 14.0, sigma: 70.0 };
+
+    #[test]
+    fn an_epsilon_that_is_remembered_is_the_one_that_was_composed() {
+        for _ in 0..2 {
+            for n in 1..3 * REMEMBERED as u64 {
+                let (flags, both) =
+                    (Tally::of(FLAG, n), Tally::of(FLAG, 2).and(&Tally::of(STATE, n)));
+                for (tally, delta) in [(&flags, 1e-5), (&flags, 1e-6), (&both, 1e-5)] {
+                    assert_eq!(tally.epsilon(delta), tally.compose(delta), "{tally:?} at {delta}");
+                }
+            }
+        }
+    }
 
     fn any_spend() -> impl Strategy<Value = Spend> {
         prop_oneof![

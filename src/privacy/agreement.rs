@@ -13,7 +13,7 @@ use crate::session::privacy::{PrivacySettings, SendPolicy};
 const RESOLUTION: f64 = 0.1;
 
 impl Provenance {
-    /// Where a session's noise comes from: measurements of somebody's plant are protected by the
+    /// Where a session's noise comes from: measurements of a real plant are protected by the
     /// operating system's, unless a seed was asked for.
     pub(crate) fn of(session: &Session) -> Self {
         if session.is_seeded() { Self::Seeded } else { Self::OperatingSystem }

@@ -83,7 +83,7 @@ impl Terms {
 pub(crate) enum Purpose {
     /// It is released at every step, or every window.
     Routine,
-    /// It tells of an alarm.
+    /// It reports an alarm.
     Alarm,
 }
 

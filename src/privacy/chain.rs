@@ -7,7 +7,7 @@
 //! The hash covers the bytes themselves, so nothing depends on how JSON is written. A changed
 //! byte, a missing, doubled or moved line breaks the chain at a line that [`verify`] names.
 //!
-//! A chain alone does not show who wrote it: whoever changes a line can compute all later hashes
+//! A chain alone does not show who wrote it: an attacker who changes a line can compute all later hashes
 //! anew. Nor does it show its own end. The seals of a ledger file ([`super::seal`]) are signed for
 //! the first, and a head that is kept elsewhere shows the second.
 

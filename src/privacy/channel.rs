@@ -15,7 +15,7 @@ use super::release::{Estimate, Numbers, Released, Spend, What};
 
 /// What is usual for each of some numbers: clipping bounds are meant in these units.
 ///
-/// They are fixed before the first release and taken to be known to everybody, like the range of a
+/// They are fixed before the first release and public, like the range of a
 /// sensor: what one sample moves of them is not counted.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Units {

@@ -143,10 +143,17 @@ impl SymbolCusum {
             let steps: Vec<_> = scores.iter().copied().zip(shares.iter().copied()).collect();
             score_run_length(&steps, threshold)
         };
-        if scores.iter().all(|s| *s <= 0) || run(quiet, MOST_STATES) < arl0 {
+        if scores.iter().all(|s| *s <= 0) {
             return None;
         }
-        let (mut low, mut high) = (1, MOST_STATES);
+        // Long chains take long: from short ones upwards.
+        let (mut low, mut high) = (1, 1);
+        while run(quiet, high) < arl0 {
+            if high >= MOST_STATES {
+                return None;
+            }
+            (low, high) = (high + 1, (2 * high).min(MOST_STATES));
+        }
         while low < high {
             let middle = low + (high - low) / 2;
             if run(quiet, middle) >= arl0 { high = middle } else { low = middle + 1 }
@@ -177,6 +184,26 @@ mod tests {
             SymbolCusum::design(&response, &[0.9, 0.08, 0.02], &[0.2, 0.3, 0.5], 3600.0).unwrap();
         assert!(design.arl0 >= 3600.0 && design.arl1 < 15.0, "{design:?}");
         assert!(design.scores[0] < 0 && design.scores[2] > design.scores[1]);
+    }
+
+    #[test]
+    fn the_threshold_is_the_lowest_whose_false_alarms_are_far_enough_apart() {
+        for epsilon in [0.5, 1.0, 2.0, 4.0, 8.0] {
+            let response = Response::new(epsilon, 3).unwrap();
+            let (quiet, faulty) = ([0.9, 0.08, 0.02], [0.2, 0.3, 0.5]);
+            for arl0 in [2.0, 50.0, 3600.0, 1e6] {
+                let Some(found) = SymbolCusum::design(&response, &quiet, &faulty, arl0) else {
+                    continue;
+                };
+                let heard = response.heard(&quiet);
+                let steps: Vec<_> = found.scores.iter().copied().zip(heard).collect();
+                assert!(score_run_length(&steps, found.threshold) >= arl0, "ε {epsilon}, {arl0}");
+                assert!(
+                    score_run_length(&steps, found.threshold - 1) < arl0,
+                    "ε {epsilon}, {arl0}"
+                );
+            }
+        }
     }
 
     #[test]

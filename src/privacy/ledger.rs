@@ -66,9 +66,9 @@ pub(crate) struct Ledger {
     stopped: bool,
     routine: Gate,
     alarm: Gate,
-    /// Lines that nobody has stored yet.
+    /// Lines that are not stored yet.
     lines: String,
-    /// Why something could not be released, until somebody asks.
+    /// Why something could not be released, until it is asked for.
     trouble: Option<String>,
 }
 
@@ -89,7 +89,7 @@ impl Ledger {
         Ok(ledger)
     }
 
-    /// A ledger that counts and admits but writes no lines: where nobody keeps them.
+    /// A ledger that counts and admits but writes no lines, where none are kept.
     pub(crate) fn unwritten(client: &str, terms: Terms) -> Result<Self, PrivacyError> {
         Ok(Self { writes: false, ..Self::empty(client, terms.checked()?) })
     }

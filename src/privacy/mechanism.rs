@@ -2,7 +2,7 @@
 //!
 //! The order matters. Clipping happens on the grid's integers, so the sensitivity is that of
 //! integers and no rounding can exceed it; the noise is an integer too, so the sum is exact. It
-//! knows bounds that everybody may know, and takes none from the data.
+//! knows public bounds, and takes none from the data.
 
 use super::PrivacyError;
 use super::randomness::Randomness;

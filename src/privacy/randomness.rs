@@ -1,6 +1,6 @@
-//! Where noise comes from, and whether anybody could draw the same noise again.
+//! Where noise comes from, and whether the same noise can be drawn again.
 //!
-//! Only the operating system's generator hides anything: whoever knows the seed of a seeded run
+//! Only the operating system's generator hides anything: a reader who knows the seed of a seeded run
 //! can subtract its noise. The source therefore carries that fact with it, and every value
 //! drawn from it, every ledger line and every export repeats it.
 
@@ -17,7 +17,7 @@ const BUFFERED: usize = 64;
 /// What the source of some noise means for privacy.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub enum Provenance {
-    /// Drawn from the operating system: nobody can repeat it.
+    /// Drawn from the operating system: it cannot be repeated.
     #[serde(rename = "operating system")]
     OperatingSystem,
     /// Drawn from a seed: repeatable, hence no protection at all.

@@ -1,4 +1,4 @@
-//! What a session's settings protect, for how long, and what they do not: in sentences for somebody
+//! What a session's settings protect, for how long, and what they do not: in sentences for a reader
 //! who has never heard of ε.
 
 use super::memory::{FilterMemory, Known};

@@ -144,6 +144,8 @@ impl ModelTable {
 /// Rows in the order in which they came.
 #[derive(Debug, Default)]
 pub(super) struct Batch {
+    /// The number of its first step, where it has one.
+    pub(super) first: u64,
     pub(super) steps: Vec<StepMark>,
     /// A row of clients a step.
     pub(super) seen: Vec<Seen>,

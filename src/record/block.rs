@@ -28,22 +28,36 @@ pub(super) struct BadBlock {
 
 /// Packs one block after the other. Its tables of some 100 kB are made once, not for every block.
 #[derive(Debug)]
-pub(super) struct Packer(ZlibEncoder<Vec<u8>>);
+pub(super) struct Packer {
+    fast: ZlibEncoder<Vec<u8>>,
+    /// Stores bytes as they are, with a check sum.
+    plain: ZlibEncoder<Vec<u8>>,
+}
 
 impl Default for Packer {
     fn default() -> Self {
-        Self(ZlibEncoder::new(Vec::new(), Compression::fast()))
+        let encoder = |level| ZlibEncoder::new(Vec::new(), level);
+        Self { fast: encoder(Compression::fast()), plain: encoder(Compression::none()) }
     }
 }
 
 impl Packer {
     pub(super) fn pack(&mut self, bytes: &[u8]) -> Vec<u8> {
-        // A vector takes every byte.
-        self.0
-            .write_all(bytes)
-            .and_then(|()| self.0.reset(Vec::new()))
-            .expect("bytes can always be written to memory")
+        packed(&mut self.fast, bytes)
     }
+
+    /// The same for bytes that packing would not make fewer.
+    fn keep(&mut self, bytes: &[u8]) -> Vec<u8> {
+        packed(&mut self.plain, bytes)
+    }
+}
+
+fn packed(encoder: &mut ZlibEncoder<Vec<u8>>, bytes: &[u8]) -> Vec<u8> {
+    // A vector takes every byte.
+    encoder
+        .write_all(bytes)
+        .and_then(|()| encoder.reset(Vec::new()))
+        .expect("bytes can always be written to memory")
 }
 
 pub(super) fn unpack(what: &'static str, packed: &[u8]) -> Result<Vec<u8>, BadBlock> {
@@ -161,7 +175,8 @@ fn label_number(label: Label) -> i32 {
     }
 }
 
-/// d_c │ d_a │ r_c │ r_a │ surprise, all f32.
+/// d_c │ d_a │ r_c │ r_a │ surprise, all f32. Their digits are noise: packing them takes time and saves
+/// nothing.
 pub(super) fn pack_site<'a>(
     packer: &mut Packer,
     seen: &(impl Iterator<Item = &'a Seen> + Clone),
@@ -174,7 +189,7 @@ pub(super) fn pack_site<'a>(
             bytes.extend(column(&seen.local).to_le_bytes());
         }
     }
-    packer.pack(&bytes)
+    packer.keep(&bytes)
 }
 
 pub(super) fn unpack_site(packed: &[u8], rows: usize) -> Result<Vec<LocalView>, BadBlock> {

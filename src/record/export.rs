@@ -6,7 +6,7 @@ use jiff::Timestamp;
 use serde_json::{Map, Value, json};
 
 use super::batch::AboutTable::Both;
-use super::{RecordError, Recording};
+use super::{RecordError, Recording, StepMark};
 use crate::fact::Fact;
 use crate::incident::Incident;
 use crate::wire::{Crossed, Entries};
@@ -161,7 +161,7 @@ pub(crate) fn table(
             }
         }
         Table::Flags | Table::Residuals => {
-            let (first, steps) = (recording.kept_from()?, recording.steps()?);
+            let steps = recording.numbered_steps()?;
             let mut columns = Vec::new();
             for client in 0..clients.len() {
                 let truth = recording.truths(client)?;
@@ -169,7 +169,8 @@ pub(crate) fn table(
             }
             // Flags that were never sent are those of the site, where nothing hides them.
             let unprotected = !recording.session()?.privacy.protects_flags();
-            for (at, mark) in steps.iter().enumerate().filter(|(_, m)| within.holds(m.time)) {
+            let within = |(_, (_, mark)): &(usize, &(u64, StepMark))| within.holds(mark.time);
+            for (at, (step, mark)) in steps.iter().enumerate().filter(within) {
                 for (client, (local, decided, truth)) in clients.iter().zip(&columns) {
                     // A site alone has no decisions, the server alone no residuals.
                     if local.get(at).is_none() && decided.get(at).is_none() {
@@ -180,8 +181,7 @@ pub(crate) fn table(
                     let truth = truth.get(at).filter(|_| unprotected || decided.is_empty());
                     let own = truth.and_then(|truth| truth.flags);
                     let own_level = truth.and_then(|truth| truth.own);
-                    let mut row =
-                        vec![json!(first + at as u64), json!(mark.time.to_string()), json!(client)];
+                    let mut row = vec![json!(step), json!(mark.time.to_string()), json!(client)];
                     if table == Table::Residuals {
                         let local = [local.d_c, local.d_a, local.r_c, local.r_a, local.surprise];
                         row.extend(local.map(number));
@@ -200,10 +200,10 @@ pub(crate) fn table(
             }
         }
         Table::Messages => {
-            let (first, steps) = (recording.kept_from()?, recording.steps()?);
+            let steps = recording.numbered_steps()?;
             let time = |step: u64| {
-                let at = step.checked_sub(first).and_then(|at| steps.get(at as usize));
-                at.map(|mark| mark.time)
+                let at = steps.binary_search_by_key(&step, |(number, _)| *number).ok()?;
+                Some(steps[at].1.time)
             };
             let log = recording.messages()?;
             for entry in Entries::of(&log) {

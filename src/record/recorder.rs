@@ -136,6 +136,17 @@ impl Recorder {
         self.batch.rows.push(Row::Ledger { step, client, time, ledger, fact });
     }
 
+    /// The next step has this number. A site that was away leaves numbers out; nobody else does.
+    pub(crate) fn go_on_at(&mut self, step: u64) -> Result<Vec<String>, RecordError> {
+        if step == self.steps + 1 {
+            return Ok(Vec::new());
+        }
+        // The steps of a batch follow each other.
+        let notices = self.flush()?;
+        self.steps = step.saturating_sub(1);
+        Ok(notices)
+    }
+
     /// A step is done, and this was seen of every client.
     pub(crate) fn step(
         &mut self,
@@ -144,6 +155,9 @@ impl Recorder {
         seen: impl Iterator<Item = Seen>,
     ) {
         self.steps += 1;
+        if self.batch.steps.is_empty() {
+            self.batch.first = self.steps;
+        }
         self.batch.steps.push(mark);
         self.batch.seen.extend(seen);
         if !note.is_empty() {

@@ -17,6 +17,9 @@ use crate::session::{Mode, Session};
 use crate::site::{LocalView, Truth};
 use crate::stream::{Continuity, Frame};
 
+/// No run has more steps: a damaged or hostile file must not fill the memory.
+const MOST_STEPS: u64 = 1 << 28;
+
 /// An event with its place in the run.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct StoredEvent {
@@ -292,9 +295,7 @@ impl Recording {
             said.push(format!("measurements before {}", instant(from_ns)));
         }
         let mut of_steps = vec![(number(room::SITES_FROM)?, "distances, norms and true flags")];
-        let kept_from = self.kept_from()?;
-        of_steps
-            .push((i64::try_from(kept_from).ok().filter(|from| *from > 1), "steps and messages"));
+        of_steps.push((number(room::STEPS_FROM)?, "steps and messages"));
         for (first, what) in of_steps {
             let Some(first) = first else { continue };
             let query = "SELECT from_ns FROM steps WHERE first >= ?1 ORDER BY first";
@@ -343,17 +344,24 @@ impl Recording {
 
     /// Every step that is still there, in order.
     pub(crate) fn steps(&self) -> Result<Vec<StepMark>, RecordError> {
-        let mut next = self.kept_from()?;
+        Ok(self.numbered_steps()?.into_iter().map(|(_, mark)| mark).collect())
+    }
+
+    /// The same with their numbers. Only a site of its own leaves numbers out: those of steps that it
+    /// did not take.
+    pub(crate) fn numbered_steps(&self) -> Result<Vec<(u64, StepMark)>, RecordError> {
+        let (mut next, has_server) = (self.kept_from()?, self.holds()?.has_server());
         let mut all = Vec::new();
         self.rows("SELECT first, steps, data FROM steps ORDER BY first", |row| {
             let (first, steps): (u64, u64) = (self.get(row, 0)?, self.get(row, 1)?);
             let data: Vec<u8> = self.get(row, 2)?;
-            if first != next {
+            if first < next || (first > next && has_server) {
                 return Err(self.damaged(format!("steps before {first} are missing")));
             }
             next = first.saturating_add(steps);
             let block = block::unpack_steps(&data, steps as usize);
-            all.append(&mut block.map_err(|bad| self.damaged(bad.to_string()))?);
+            let block = block.map_err(|bad| self.damaged(bad.to_string()))?;
+            all.extend((first..).zip(block));
             Ok(())
         })?;
         Ok(all)
@@ -379,18 +387,28 @@ impl Recording {
             "SELECT steps.steps, {table}.data, first FROM {table} JOIN steps USING (first) \
              WHERE client = {client} ORDER BY first"
         );
-        let (kept_from, mut all) = (self.kept_from()?, Vec::new());
+        let mut all = Vec::new();
         self.rows(&query, |row| {
             let (steps, data): (u64, Vec<u8>) = (self.get(row, 0)?, self.get(row, 1)?);
             if all.is_empty() {
-                let gone = self.get::<u64>(row, 2)?.saturating_sub(kept_from);
-                all.resize(gone as usize, T::default());
+                all.resize(self.steps_before(self.get(row, 2)?)?, T::default());
             }
             let block = unpack(&data, steps as usize);
             all.append(&mut block.map_err(|bad| self.damaged(bad.to_string()))?);
             Ok(())
         })?;
         Ok(all)
+    }
+
+    /// How many steps before this one are still there.
+    fn steps_before(&self, first: u64) -> Result<usize, RecordError> {
+        let query = "SELECT coalesce(sum(steps), 0) FROM steps WHERE first < ?1";
+        let steps = self.db.query_row(query, params![first], |row| row.get::<_, u64>(0));
+        let steps = steps.map_err(RecordError::sqlite(&self.file))?;
+        if steps > MOST_STEPS {
+            return Err(self.damaged("more steps than any run has"));
+        }
+        Ok(steps as usize)
     }
 
     /// What a site showed on its own machine, step by step.

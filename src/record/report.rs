@@ -66,6 +66,10 @@ struct Case {
     note: String,
 }
 
+/// What is said above the figures of ledgers.
+const BY_THE_HOUR: &str =
+    "A recording holds this by the hour: each figure is the last one before that instant.";
+
 /// What a client gave away by the begin and by the end of the stretch.
 struct Spent {
     client: String,
@@ -217,7 +221,8 @@ fn case(
             .effects()
             .map(|member| format!("{} {:+} s", name(member.client), incident.delay_s(member)))
             .collect(),
-        priority: format!("{:?}", incident.priority),
+        // Clients are called P1 as well.
+        priority: format!("{:?}", incident.priority).trim_start_matches('P').to_owned(),
         note: note_at(incident, events, at),
     }
 }

@@ -17,6 +17,7 @@ pub(crate) const ENROLMENTS: &str = "enrolments";
 /// The keys of `about` that say what is left.
 pub(crate) const MEASUREMENTS_FROM: &str = "kept_measurements_from_ns";
 pub(crate) const SITES_FROM: &str = "kept_sites_from_step";
+pub(crate) const STEPS_FROM: &str = "kept_from_step";
 
 /// What can go, in the order in which it goes.
 const KINDS: [Kind; 3] = [
@@ -35,7 +36,7 @@ const KINDS: [Kind; 3] = [
     Kind {
         tables: &["steps", "server_steps", "server_messages", "site_messages"],
         begins: "SELECT min(first) FROM steps",
-        key: "kept_from_step",
+        key: STEPS_FROM,
         what: "steps and messages",
     },
 ];

@@ -7,6 +7,7 @@ use super::batch::AboutTable;
 use super::recorder::Limits;
 use super::*;
 use crate::fact::{Fact, Number, Setting, Value};
+use crate::site::LocalView;
 use crate::stream::{Continuity, Label};
 use crate::wire::{Content, Logged, Memory, Wire as _, testing};
 
@@ -181,7 +182,7 @@ fn read_all(file: &Path) -> Result<usize, RecordError> {
     recording.notes()?;
     recording.frames(3)?;
     let log = recording.messages()?;
-    let _ = crate::wire::Recorded::new(log);
+    let _ = crate::wire::RecordedWire::new(log);
     recording.decisions(1)?;
     Ok(recording.facts()?.len() + recording.steps()?.len() + recording.residuals(0)?.len())
 }
@@ -219,4 +220,39 @@ fn cut_and_changed_files_give_errors_in_words_and_never_a_panic() {
     }
     // Most of a short file is room that SQLite keeps free.
     assert!(noticed > 30, "{noticed} of 300 changes were noticed");
+}
+
+#[test]
+fn a_site_that_was_away_leaves_numbers_of_steps_out_and_they_are_found_again() {
+    let folder = folder();
+    let file = folder.path().join("site.hwrec");
+    let mut recorder =
+        Recorder::create(&file, Limits::default(), Holds::Site(1)).expect("a new file");
+    recorder.about(AboutTable::Both, "clients", "[\"A\",\"B\"]");
+    let mut seen = Seen::default();
+    for step in (3_i64..=5).chain(2000..=3500) {
+        recorder.go_on_at(step as u64).expect("the disk is there");
+        seen.local.d_c = step as f32;
+        recorder.step(mark(step), StepNote::default(), std::iter::once(seen));
+        let message = testing::outgoing(1, step as u64, Content::Flags { z_c: true, z_a: false });
+        let mut bytes = Vec::new();
+        message.encode(&mut bytes);
+        recorder.carrier_log().sent(&bytes);
+        recorder.flush_if_large().expect("the disk is there");
+    }
+    recorder.finish().expect("the disk is there");
+    let recording = Recording::open(&file).expect("a recording");
+    let steps = recording.numbered_steps().expect("readable");
+    let numbers: Vec<u64> = steps.iter().map(|(number, _)| *number).collect();
+    assert_eq!(numbers, (3..=5).chain(2000..=3500).collect::<Vec<_>>());
+    let marks: Vec<StepMark> = steps.into_iter().map(|(_, mark)| mark).collect();
+    assert_eq!(marks, (3..=5).chain(2000..=3500).map(mark).collect::<Vec<_>>());
+    let residuals = recording.residuals(1).expect("readable");
+    let same = |(number, seen): (&u64, &LocalView)| (seen.d_c - *number as f32).abs() < 1e-6;
+    assert!(residuals.len() == numbers.len() && numbers.iter().zip(&residuals).all(same));
+    assert!(recording.missing().expect("readable").is_empty(), "nothing was removed");
+    let log = recording.messages().expect("readable");
+    assert_eq!(crate::wire::Entries::of(&log).count(), numbers.len());
+    let only = recording.needs_server().expect_err("it has no verdicts").to_string();
+    assert!(only.contains("a recording of site B alone"), "{only}");
 }

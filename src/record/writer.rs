@@ -3,6 +3,7 @@
 //! The steps of the last block are written again with every transaction until the block is full, so
 //! that a slow run does not leave a row for every step.
 
+use std::collections::BTreeMap;
 use std::fs::{File, TryLockError};
 use std::path::{Path, PathBuf};
 use std::sync::mpsc::{self, RecvTimeoutError};
@@ -17,6 +18,7 @@ use super::recorder::Limits;
 use super::room;
 use super::schema::{self, crc};
 use crate::base::digest;
+use crate::incident::Incident;
 use crate::site::local;
 use crate::site::meter::Meters;
 use crate::stream::Frame;
@@ -24,7 +26,7 @@ use crate::stream::Frame;
 /// What was handed over is in the file after so long.
 const EVERY: Duration = Duration::from_millis(700);
 /// At full speed a transaction has so many steps.
-const STEPS: usize = 16 * 1024;
+const STEPS: usize = 4 * 1024;
 /// Steps of a full block.
 const BLOCK: usize = 1024;
 /// Frames of a full block of measurements.
@@ -49,6 +51,13 @@ struct Block {
     changed: bool,
 }
 
+impl Block {
+    /// The number of the step that follows.
+    fn next(&self) -> u64 {
+        self.first + self.steps.len() as u64
+    }
+}
+
 pub(super) struct Writer {
     path: PathBuf,
     db: Connection,
@@ -62,6 +71,8 @@ pub(super) struct Writer {
     frames: Vec<Frame>,
     first_frame: u64,
     facts: u64,
+    /// Incidents that have changed since the last transaction, each as it stands now.
+    incidents: BTreeMap<u64, Box<Incident>>,
     /// Steps since the last transaction.
     pending: usize,
     dirty: bool,
@@ -104,6 +115,7 @@ impl Writer {
             frames: Vec::new(),
             first_frame: 0,
             facts: 0,
+            incidents: BTreeMap::new(),
             pending: 0,
             dirty: false,
             committed: Instant::now(),
@@ -123,6 +135,10 @@ impl Writer {
         for row in batch.rows {
             self.row(row)?;
         }
+        if !batch.steps.is_empty() && batch.first != self.block.next() {
+            self.store_block()?;
+            self.block = Block { first: batch.first, ..Block::default() };
+        }
         let clients = batch.seen.len().checked_div(batch.steps.len()).unwrap_or(0);
         self.pending += batch.steps.len();
         self.block.messages.extend_from_slice(&batch.messages);
@@ -133,8 +149,7 @@ impl Writer {
             // The messages of the batch belong to its last step, or to one before it.
             if self.block.steps.len() >= BLOCK && at + 1 == batch.steps.len() {
                 self.store_block()?;
-                let first = self.block.first + self.block.steps.len() as u64;
-                self.block = Block { first, ..Block::default() };
+                self.block = Block { first: self.block.next(), ..Block::default() };
             }
         }
         self.frames.extend(batch.frames);
@@ -186,10 +201,7 @@ impl Writer {
                 self.db.prepare_cached(insert)?.execute(row)?;
             }
             Row::Incident(incident) => {
-                let json = json(&incident);
-                let insert = "INSERT OR REPLACE INTO server_incidents VALUES (?1, ?2, ?3)";
-                let row = params![incident.number, json, crc(&json)];
-                self.db.prepare_cached(insert)?.execute(row)?;
+                self.incidents.insert(incident.number, incident);
             }
             Row::Ledger { step, client, time, ledger, fact } => {
                 let Some(fact) = fact(&ledger, time) else { return Ok(()) };
@@ -243,6 +255,16 @@ impl Writer {
         Ok(())
     }
 
+    /// Writes every incident that has changed, once.
+    fn store_incidents(&mut self) -> rusqlite::Result<()> {
+        for (number, incident) in std::mem::take(&mut self.incidents) {
+            let json = json(&incident);
+            let insert = "INSERT OR REPLACE INTO server_incidents VALUES (?1, ?2, ?3)";
+            self.db.prepare_cached(insert)?.execute(params![number, json, crc(&json)])?;
+        }
+        Ok(())
+    }
+
     fn store_frames(&mut self) -> rusqlite::Result<()> {
         let mark = |frame: &Frame| StepMark {
             time: frame.time,
@@ -268,6 +290,7 @@ impl Writer {
         }
         self.store_block()?;
         self.store_frames()?;
+        self.store_incidents()?;
         let notices = room::make(&self.db, &self.path, self.limits.file_bytes)?;
         self.db.execute_batch("COMMIT")?;
         self.dirty = false;

@@ -135,6 +135,19 @@ pub(crate) struct Account {
     gone: Option<Instant>,
     /// It has left: nobody waits for it.
     pub(crate) left: bool,
+    /// How far it is with joining, where it has not joined.
+    pub(crate) joins: Option<Joins>,
+}
+
+/// How far a site is with joining a run.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Joins {
+    /// It has not enrolled yet.
+    Absent,
+    /// An operator has to accept the models with this digest.
+    Waits(u64),
+    /// It enrols.
+    Enrols,
 }
 
 /// What is shown of a federation while it runs.
@@ -143,6 +156,8 @@ pub(crate) struct Board {
     /// The step that is waited for.
     pub(crate) step: u64,
     pub(crate) accounts: Vec<Account>,
+    /// The site that somebody at the screen accepts, by its place.
+    pub(crate) accepts: Option<usize>,
 }
 
 /// How an envelope stands to those before it.
@@ -169,6 +184,7 @@ impl Account {
             away: None,
             gone: None,
             left: false,
+            joins: None,
         }
     }
 

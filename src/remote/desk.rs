@@ -3,7 +3,10 @@
 //!
 //! It must not know what is decided from a step.
 
+mod graded;
 mod heard;
+mod incoming;
+mod joining;
 pub(super) mod leaving;
 mod live;
 
@@ -14,13 +17,16 @@ use std::time::{Duration, Instant};
 
 use jiff::Timestamp;
 
+use self::graded::Announced;
+use self::joining::Joining;
 pub(super) use self::live::Grid;
 use super::account::{Account, Board, Standing};
 use super::certs::SERVER;
-use super::envelope::{Down, Holds, Mark, Step, Topics, Up, nanosecond, open_up, seal, stamp};
+use super::envelope::{Down, Mark, Step, Topics, Up, nanosecond, open_up, seal, session_of, stamp};
 use super::journal::Journal;
 use super::link::{Incoming, Link};
 use super::{ASK_AGAIN, GLANCE, LEAST_OFTEN, RemoteError};
+use crate::session::{Mode, Tier};
 use crate::wire::Message;
 
 /// Everything that comes from sites and goes to them.
@@ -31,7 +37,8 @@ pub(super) struct Desk {
     /// Where each site listens.
     down: Vec<String>,
     pub(super) accounts: Vec<Account>,
-    agreement: String,
+    /// What each site must agree on with the server.
+    agreements: Vec<String>,
     mark: Mark,
     /// Our clock less a site's when its last envelope arrived, by client.
     delays: Vec<Option<i64>>,
@@ -43,6 +50,8 @@ pub(super) struct Desk {
     pub(super) left: Vec<bool>,
     /// Those of them that said so themselves: they may come back.
     pub(super) gone: Vec<bool>,
+    /// Who joins, and with what.
+    pub(super) joining: Joining,
     /// What facts are to say of sites.
     pub(super) notes: Vec<(usize, String)>,
     /// The step that is waited for; 0 is the enrolment.
@@ -58,6 +67,8 @@ pub(super) struct Desk {
     before: Vec<Vec<Vec<u8>>>,
     /// A question that waits for its answer.
     question: Option<Question>,
+    /// Sites announce steps, and release them once they know what is predicted of them (tier 2).
+    pub(super) announced: Option<Announced>,
     /// What was heard, for a server that begins anew.
     pub(super) journal: Option<Journal>,
     /// The last step came from there.
@@ -66,6 +77,8 @@ pub(super) struct Desk {
     pub(super) failed: Option<RemoteError>,
     /// The models of the run, by their training; none where nobody asks.
     pub(super) models: Option<u64>,
+    /// How the run decides.
+    method: (Mode, Tier),
     /// Models are agreed on or made: what sites say is an answer to a word put to all.
     pub(super) inquires: bool,
     pub(super) replies: VecDeque<(usize, Up)>,
@@ -98,7 +111,9 @@ pub(super) struct Opening {
     pub(super) link: Link,
     pub(super) topics: Topics,
     pub(super) names: Vec<String>,
-    pub(super) agreement: String,
+    /// What each of them must agree on with the server.
+    pub(super) agreements: Vec<String>,
+    pub(super) method: (Mode, Tier),
     pub(super) deadline: Option<Duration>,
     pub(super) interrupt: Arc<AtomicBool>,
     pub(super) board: Arc<Mutex<Board>>,
@@ -107,8 +122,10 @@ pub(super) struct Opening {
 
 impl Desk {
     pub(super) fn new(opening: Opening) -> Self {
-        let Opening { link, topics, names, agreement, deadline, interrupt, board, say } = opening;
+        let Opening { link, topics, names, agreements, method, .. } = opening;
+        let Opening { deadline, interrupt, board, say, .. } = opening;
         let clients = names.len();
+        let announces = method == (Mode::Evidence, Tier::States);
         let of = |(m, name): (usize, &String)| {
             [(topics.up(name), (m, Kind::Up)), (topics.state(name), (m, Kind::State))]
         };
@@ -117,13 +134,15 @@ impl Desk {
             owners: names.iter().enumerate().flat_map(of).collect(),
             down: names.iter().map(|name| topics.down(name)).collect(),
             accounts: names.into_iter().map(Account::new).collect(),
-            mark: Mark::first(&agreement, SERVER, nanosecond(Timestamp::now()).unsigned_abs()),
-            agreement,
+            // The session is that of whoever is told.
+            mark: Mark::first("", SERVER, nanosecond(Timestamp::now()).unsigned_abs()),
+            agreements,
             delays: vec![None; clients],
             deadline,
             grid: None,
             left: vec![false; clients],
             gone: vec![false; clients],
+            joining: Joining::new(clients),
             notes: Vec::new(),
             next: 0,
             came: vec![None; clients],
@@ -132,11 +151,13 @@ impl Desk {
             orders: vec![Vec::new(); clients],
             before: vec![Vec::new(); clients],
             question: None,
+            announced: announces.then(|| Announced::new(clients)),
             journal: None,
             found: false,
             interrupt,
             failed: None,
             models: None,
+            method,
             inquires: false,
             replies: VecDeque::new(),
             reconnected: false,
@@ -151,11 +172,15 @@ impl Desk {
     fn post(&mut self) {
         if self.posted.elapsed() >= GLANCE {
             self.posted = Instant::now();
-            for (account, left) in self.accounts.iter_mut().zip(&self.left) {
-                account.left = *left;
+            for client in self.clients() {
+                self.accounts[client].left = self.left[client];
+                self.accounts[client].joins = self.joining.stage(client);
             }
-            let now = Board { step: self.next, accounts: self.accounts.clone() };
-            *self.board.lock().unwrap_or_else(PoisonError::into_inner) = now;
+            let now = Board { step: self.next, accounts: self.accounts.clone(), accepts: None };
+            let mut board = self.board.lock().unwrap_or_else(PoisonError::into_inner);
+            let accepts = std::mem::replace(&mut *board, now).accepts;
+            drop(board);
+            accepts.into_iter().for_each(|client| self.accept(client));
         }
     }
 
@@ -169,7 +194,8 @@ impl Desk {
 
     /// The same; `once` without a copy at the broker.
     pub(super) fn tell_by(&mut self, client: usize, word: &Down, once: bool) {
-        let mark = self.mark.next(self.delays[client]);
+        let mut mark = self.mark.next(self.delays[client]);
+        mark.session = session_of(&self.agreements[client]);
         let Ok(bytes) = seal(word).and_then(|sealed| stamp(&mark, &sealed)) else { return };
         self.accounts[client].counts.bytes_down += bytes.len() as u64;
         if once {
@@ -188,15 +214,28 @@ impl Desk {
         if self.has_left(client) {
             return;
         }
+        if let Some(word) = self.asks_to_enrol(client) {
+            return self.tell(client, &word);
+        }
+        // The step after an announced one cannot be asked for before that one is released.
+        if self.is_gathering() {
+            self.ask_for_graded(client);
+            return;
+        }
         let hurry = self.deadline.is_some() || self.accounts[client].is_behind();
         let orders = self.before[client].clone();
         let first = self.grid.as_ref().and_then(|grid| grid.first);
         self.tell(client, &Down::Next { step: self.next, orders, hurry, first });
     }
 
-    /// Whether nobody waits for this site. It cannot be left out of the enrolment.
+    /// Whether nobody waits for this site. One that has left cannot be left out of the enrolment.
     fn has_left(&self, client: usize) -> bool {
-        self.left[client] && self.next > 0
+        self.joining.is_absent(client) || self.left[client] && self.next > 0
+    }
+
+    /// Whether this site takes part in what is put to all before the run begins.
+    pub(super) fn is_asked(&self, client: usize) -> bool {
+        !self.left[client] && !self.joining.is_absent(client)
     }
 
     /// Tells every site that the run is over, and leaves. The journal goes first: a server that is killed
@@ -240,6 +279,7 @@ impl Desk {
             return None;
         }
         let step = if self.grid.is_some() { self.on_grid()? } else { self.agreed()? };
+        self.enrol_who_came();
         if let Some(journal) = &self.journal {
             let heard = self.came.iter().map(|came| Some(came.as_ref()?.0.clone())).collect();
             if let Err(why) = journal.keep(self.next, &heard) {
@@ -248,12 +288,15 @@ impl Desk {
             }
         }
         self.count_misses();
+        self.note_who_came();
+        self.announce(self.came.iter().map(Option::is_some).collect());
         for client in self.clients() {
             match self.came[client].take() {
                 Some((_, messages)) => {
                     self.arrived.extend(messages);
                     self.before[client].clear();
                 }
+                None if self.joining.is_absent(client) => {}
                 None if self.grid.is_none() => self.accounts[client].miss(self.next),
                 None => {}
             }
@@ -277,7 +320,8 @@ impl Desk {
         self.listen_while(waiting, |desk| {
             for client in desk.clients() {
                 // Who was never heard is not there yet, and says hello when it is.
-                let is_there = desk.accounts[client].silent_for().is_some();
+                let is_there =
+                    desk.accounts[client].silent_for().is_some() && !desk.has_left(client);
                 if is_there && desk.came[client].is_none() && desk.ended[client].is_none() {
                     desk.accounts[client].counts.asked_again += 1;
                     desk.ask(client);
@@ -304,6 +348,7 @@ impl Desk {
     /// Takes the next thing that comes within a moment.
     pub(super) fn listen(&mut self) {
         self.post();
+        self.look_for_acceptance();
         if self.interrupt.load(Ordering::Relaxed) {
             self.failed = Some(RemoteError::Interrupted);
             return;
@@ -353,7 +398,7 @@ impl Desk {
             return;
         };
         let now = Timestamp::now();
-        match account.hear(&mark, self.mark.session, now) {
+        match account.hear(&mark, session_of(&self.agreements[client]), now) {
             Standing::New => {
                 self.delays[client] = Some(nanosecond(now).saturating_sub(mark.nanosecond));
                 self.take_up(client, up);
@@ -361,117 +406,5 @@ impl Desk {
             Standing::Replayed | Standing::WrongSite => {}
             Standing::Foreign => self.refuse(client),
         }
-    }
-
-    fn take_up(&mut self, client: usize, up: Up) {
-        match up {
-            Up::Hello { agreement, spent, waits, models } => {
-                self.accounts[client].spent = Some(spent);
-                if agreement != self.agreement {
-                    self.accounts[client].counts.foreign += 1;
-                    self.refuse(client);
-                } else if self.gone[client] {
-                    self.takes_back(client);
-                } else if self.inquires {
-                    let hello = Up::Hello { agreement, spent, waits, models };
-                    self.replies.push_back((client, hello));
-                } else if let Some(wanted) = self.models.filter(|id| models.used != Some(*id)) {
-                    self.bring_models(client, wanted, &models);
-                } else if waits {
-                    self.greet(client);
-                }
-            }
-            Up::Ready(_) | Up::Round { .. } | Up::Lesson(_) if self.inquires => {
-                self.replies.push_back((client, up));
-            }
-            // A run that another server began, or a training that is over.
-            Up::Ready(_) | Up::Round { .. } | Up::Lesson(_) => {
-                self.accounts[client].counts.duplicates += 1;
-            }
-            _ if self.inquires => self.accounts[client].counts.duplicates += 1,
-            Up::Step(step) if !self.is_in_time(&step) => {
-                self.accounts[client].counts.malformed += 1;
-            }
-            Up::Step(step) if step.number == self.next && self.came[client].is_none() => {
-                if let Some(messages) = self.read(client, Some(step.number), &step.messages) {
-                    self.came[client] = Some((step, messages));
-                }
-            }
-            Up::Step(step) if step.number <= self.next => {
-                self.accounts[client].comes_after_the_end(step.number);
-                self.is_near(client, step.number);
-            }
-            // Nobody asked for it yet.
-            Up::Step(_) => self.accounts[client].counts.malformed += 1,
-            Up::Answer { step, messages } => {
-                let asked = |q: &Question| (q.client, q.step) == (client, step);
-                if !self.question.as_ref().is_some_and(asked) {
-                    self.accounts[client].counts.duplicates += 1;
-                } else if let Some(read) = self.read(client, Some(step), &messages) {
-                    self.question = None;
-                    self.note_answer(step, client, &messages);
-                    self.arrived.extend(read);
-                }
-            }
-            Up::Leave => self.lets_go(client),
-            Up::Nothing { step } => self.has_nothing(client, step),
-            Up::End { steps } => {
-                if steps.checked_add(1) == Some(self.next) {
-                    self.ended[client] = Some(steps);
-                }
-            }
-        }
-    }
-
-    fn refuse(&mut self, client: usize) {
-        let why = "the server runs another session: other settings, seed, method or version";
-        self.tell(client, &Down::Refused { why: why.to_owned() });
-    }
-
-    /// A site that came back takes up the models of the run, where it has them.
-    fn bring_models(&mut self, client: usize, wanted: u64, models: &Holds) {
-        if models.kept.contains(&wanted) {
-            self.tell(client, &Down::Use { models: wanted });
-            return self.greet(client);
-        }
-        let why = "the run goes on with models that this site does not have: stop the server and \
-                   start it again, and all sites learn anew";
-        self.tell(client, &Down::Refused { why: why.to_owned() });
-    }
-
-    /// A site waits for a word: it gets the question or the wish that it may have missed.
-    fn greet(&mut self, client: usize) {
-        if let Some(question) = &self.question
-            && question.client == client
-        {
-            let word = question.word.clone();
-            self.tell(client, &word);
-        }
-        if self.came[client].is_none() {
-            self.ask(client);
-        }
-    }
-
-    /// The messages of one envelope; none if any of them is no message of that client and that step.
-    pub(super) fn read(
-        &mut self,
-        client: usize,
-        step: Option<u64>,
-        messages: &[Vec<u8>],
-    ) -> Option<Vec<Message>> {
-        let counts = &mut self.accounts[client].counts;
-        let decoded: Result<Vec<_>, _> = messages.iter().map(|m| Message::decode(m)).collect();
-        let Ok(messages) = decoded else {
-            counts.malformed += 1;
-            return None;
-        };
-        let is_right = |message: &Message| {
-            message.client() == client && step.is_none_or(|step| message.step() == step)
-        };
-        if !messages.iter().all(is_right) {
-            counts.wrong_site += 1;
-            return None;
-        }
-        Some(messages)
     }
 }

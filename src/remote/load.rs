@@ -19,6 +19,7 @@ use super::desk::{Desk, Opening};
 use super::envelope::{Down, Holds, Mark, Step, Topics, Up, open_down, seal, stamp};
 use super::link::{Broker, Link, LinkError};
 use crate::base::digest::sha256;
+use crate::session::{Mode, Tier};
 use crate::stream::Continuity;
 
 /// What was measured.
@@ -63,8 +64,9 @@ pub(crate) fn measure(
     let mut desk = Desk::new(Opening {
         link,
         topics,
+        agreements: vec![agreement; names.len()],
         names,
-        agreement,
+        method: (Mode::Evidence, Tier::Symbols),
         deadline: None,
         interrupt: Arc::clone(interrupt),
         board: Arc::default(),

@@ -11,15 +11,15 @@ use std::time::Duration;
 
 use jiff::Timestamp;
 
-use super::RemoteError;
 use super::account::{Account, Board};
 use super::certs::SERVER;
 use super::desk::leaving::WITHOUT;
 use super::desk::{Desk, Grid, Opening};
 use super::envelope::Topics;
-use super::journal::Journal;
+use super::journal::{Journal, Members, RunId};
 use super::link::{Broker, Link};
 use super::training;
+use super::{RemoteError, named};
 use crate::engine::kept_run::ServerRecording;
 use crate::engine::prepare::apart::ServerModels;
 use crate::engine::run::{Run, RunOptions};
@@ -42,6 +42,8 @@ pub(crate) struct Options<'a> {
     pub(crate) deadline: Option<Duration>,
     /// The names of sites that have left.
     pub(crate) without: &'a [String],
+    /// The names of sites that the run begins without: they can join later.
+    pub(crate) later: &'a [String],
     /// Where what was heard is kept until the run is over.
     pub(crate) journal: &'a Path,
     /// Whether what is kept there is forgotten.
@@ -69,7 +71,7 @@ impl Served {
         say: Box<dyn FnMut(&str) + Send>,
     ) -> Result<Self, RemoteError> {
         let Options { session, names, models, mode, until, deadline, .. } = options;
-        let Options { without, journal, anew, broker, interrupt, board, .. } = options;
+        let Options { without, later, journal, anew, broker, interrupt, board, .. } = options;
         super::check(session, *mode)?;
         let topics = Topics::of(&session.name);
         let heard = vec![topics.up_of_all(), topics.state_of_all()];
@@ -79,27 +81,47 @@ impl Served {
             link,
             topics,
             names: names.to_vec(),
-            agreement: super::agreement(session, *mode)?,
+            agreements: super::agreements(session, *mode, names)?,
+            method: (*mode, session.thresholds.tier),
             deadline: deadline.or_else(|| session.live().map(usual_deadline)),
             interrupt: Arc::clone(interrupt),
             board: Arc::clone(board),
             say,
         });
         desk.left = names.iter().map(|name| without.contains(name)).collect();
-        let agreement = super::agreement(session, *mode)?;
-        if !anew {
-            for client in Journal::who_is_gone(journal, &agreement)? {
-                if let (Some(left), Some(gone)) =
-                    (desk.left.get_mut(client), desk.gone.get_mut(client))
-                {
-                    (*left, *gone) = (true, true);
-                }
-            }
+        let mut id = run_id(session, *mode, names)?;
+        let members = if *anew { Members::default() } else { Journal::members(journal, &id)? };
+        for client in &members.gone {
+            (desk.left[*client], desk.gone[*client]) = (true, true);
         }
-        let models = training::agree(&mut desk, session, names, models.clone())?;
+        members.own.iter().for_each(|(client, models)| desk.joining.set_own(*client, *models));
+        // Who stands in a journal as a member stays one. Who was added to the session since then joins.
+        let is_later = |client: &usize| match (members.clients, later.contains(&names[*client])) {
+            (0, is_later) => is_later,
+            (known, _) => *client >= known || members.absent.contains(client),
+        };
+        let absent: Vec<usize> = (0..names.len()).filter(is_later).collect();
+        if absent.len() == names.len() {
+            return Err(RemoteError::Refused("somebody has to begin the run".to_owned()));
+        }
+        absent.iter().for_each(|client| desk.joining.set_absent(*client));
+        let away: Vec<String> = absent.iter().map(|client| names[*client].clone()).collect();
+        let of_others = (!away.is_empty()).then(|| ServerModels::kept(session, &away)).flatten();
+        let models = models.iter().cloned().chain(of_others).collect();
+        let mut models = training::agree(&mut desk, session, names, (models, members.models))?;
+        let graph = models.prepared.influences.graph.among(names);
+        models.prepared.influences.graph = graph.with_declared(&session.edges);
         let layout = layout(session, names, &models)?;
         desk.grid = session.live().map(|_| Grid::new(layout.period_s, names.len()));
-        let journal = Journal::open(journal, &agreement, models.id, *anew)?;
+        id.models = Some(models.id);
+        let journal = Journal::open(journal, &id, *anew)?;
+        for client in &absent {
+            journal.note_absent(*client, true)?;
+            let name = &names[*client];
+            desk.say(&format!(
+                "{name} is not there yet: the run goes on without it, and it can join at any time"
+            ));
+        }
         match journal.steps()?.saturating_sub(1) {
             0 => {}
             heard => desk.say(&format!("goes on after step {heard}, which it has heard already")),
@@ -162,6 +184,38 @@ impl Served {
     }
 }
 
+/// What tells this run from others, without its models.
+fn run_id(session: &Session, mode: Mode, names: &[String]) -> Result<RunId, RemoteError> {
+    Ok(RunId {
+        agreements: super::agreements(session, mode, names)?,
+        edges: session.edges.clone(),
+        names: names.to_vec(),
+        models: None,
+    })
+}
+
+/// An operator beside a server that runs accepts the models that a site waits with: their digest.
+pub(crate) fn accept(
+    session: &Session,
+    mode: Mode,
+    names: &[String],
+    (journal, name): (&Path, &str),
+) -> Result<String, RemoteError> {
+    let place = names.iter().position(|known| known == name);
+    let unknown = || RemoteError::NoClient { name: name.to_owned(), known: names.join(", ") };
+    let place = place.ok_or_else(unknown)?;
+    let running = Journal::of_running(journal, &run_id(session, mode, names)?)?;
+    let running = running.ok_or_else(|| {
+        let why = "no server of this session runs on this machine: give the session, the mode and the seed \
+                   that it was started with";
+        RemoteError::Refused(why.to_owned())
+    })?;
+    let accepted = running.accept(place)?;
+    let accepted = accepted
+        .ok_or_else(|| RemoteError::Refused(format!("{name} does not wait to be accepted")))?;
+    Ok(named(accepted))
+}
+
 fn lock(desk: &Mutex<Desk>) -> MutexGuard<'_, Desk> {
     desk.lock().unwrap_or_else(PoisonError::into_inner)
 }
@@ -220,6 +274,7 @@ impl Wire for FromSites {
         if desk.next == 0 && desk.arrived.is_empty() {
             desk.wait_for_step()?;
         }
+        desk.wait_for_graded();
         desk.wait_for_answer();
         desk.arrived.pop_front()
     }
@@ -229,10 +284,14 @@ impl Wire for FromSites {
         let client = message.client();
         let mut bytes = Vec::new();
         message.encode(&mut bytes);
-        if *message.order() == Order::NameSensors {
-            desk.pose(client, message.step(), bytes);
-        } else if let Some(orders) = desk.orders.get_mut(client) {
-            orders.push(bytes);
+        match message.order() {
+            Order::NameSensors => desk.pose(client, message.step(), bytes),
+            Order::Prediction(_) => desk.predict(client, bytes),
+            Order::Gradient(_) | Order::TakeAsNormal { .. } | Order::TakeBackNormal => {
+                if let Some(orders) = desk.orders.get_mut(client) {
+                    orders.push(bytes);
+                }
+            }
         }
         Ok(())
     }

@@ -1,6 +1,8 @@
 //! One client at work in a process of its own: its rows, its models, its ledger, its outbox.
 
 mod board;
+mod graded;
+mod joining;
 mod live;
 mod worker;
 
@@ -20,6 +22,7 @@ use super::link::{Broker, Incoming, Link};
 use super::outbox::Outbox;
 use super::trainee::{Reply, Trainee};
 use super::{ASK_AGAIN, GLANCE, RemoteError};
+use crate::engine::kept_run::SiteRecording;
 use crate::engine::live::{GatherFrom, STOPPED, connect};
 use crate::engine::prepare::apart::{SiteModels, own};
 use crate::privacy::{Ledger, Provenance, Trained};
@@ -44,10 +47,14 @@ pub(crate) struct Options<'a> {
     pub(crate) place: (usize, usize),
     /// The models that are here, from one training each.
     pub(crate) models: Vec<SiteModels>,
+    /// Those that this site made by itself.
+    pub(crate) alone: Option<SiteModels>,
     pub(crate) mode: Mode,
     pub(crate) broker: &'a Broker,
     pub(crate) outbox: &'a Path,
     pub(crate) interrupt: Arc<AtomicBool>,
+    /// Where the site is recorded, and the names of all clients.
+    pub(crate) record: (Option<&'a Path>, &'a [String]),
     /// Where a screen of this site reads how it stands.
     pub(crate) board: SharedBoard,
 }
@@ -62,8 +69,12 @@ pub(crate) struct Ended {
     /// Steps that were found in the outbox at the start.
     pub(crate) found: u64,
     pub(crate) last: Timestamp,
+    /// What it released under enrolments before the last one, which its ledger does not have.
+    pub(crate) past: Option<SpentSoFar>,
     /// What came from a live source and what was left out, in words.
     pub(crate) source: Option<String>,
+    /// Why the site was not recorded to its end, where it was to be.
+    pub(crate) not_recorded: Option<String>,
 }
 
 /// Takes part until the data ends, the server stops, or it is interrupted. `say` gets words about the
@@ -74,20 +85,26 @@ pub(crate) fn run(
 ) -> Result<Ended, RemoteError> {
     let Options { session, mode, client, place, interrupt, .. } = options;
     super::check(session, *mode)?;
-    let agreement = super::agreement(session, *mode)?;
+    let agreement = super::agreement(session, *mode, (place.0, client))?;
     let outbox = Outbox::open(options.outbox, &agreement)?;
+    let (file, names) = options.record;
+    let recording = SiteRecording::open(session, *mode, (place.0, names), file);
     let source = source(options, say)?;
     let mut sender = Sender::open(options, &agreement, outbox.start())?;
     let down = sender.down.clone();
     let before = trained_before(&outbox, &options.models)?;
     let mut site = Partner {
         agreement,
-        held: options.models.clone(),
+        held: options.models.iter().chain(&options.alone).cloned().collect(),
+        alone: options.alone.as_ref().map(|models| models.id),
+        told: String::new(),
         trainee: Trainee::new(session, client, *place, before),
         worker: None,
         used: None,
         outbox: Some(outbox),
         source,
+        recording: Some(recording),
+        not_recorded: None,
     };
     let (mut heard, mut told) = (Instant::now(), Instant::now());
     let (mut sent, mut sent_again) = (None, 0);
@@ -101,6 +118,7 @@ pub(crate) fn run(
             told = Instant::now();
         }
         let wait = site.poll(options, &mut sender)?;
+        site.keep_recording(say);
         let payload = match sender.link.next(wait)? {
             Some(Incoming::Connected) => {
                 say("connected to the broker");
@@ -127,6 +145,7 @@ pub(crate) fn run(
                 // A site that is behind takes every step up to the one that is asked for.
                 // What it released last before this start may never have arrived.
                 let unsent = worker.after().saturating_sub(u64::from(sent.is_none()));
+                let unsent = unsent.max(worker.joined);
                 let from = if hurry { unsent.min(step) } else { step };
                 for each in from..=step {
                     let orders = if each == step { &orders[..] } else { &[] };
@@ -142,8 +161,25 @@ pub(crate) fn run(
                     sender.send(&envelope)?;
                 }
             }
+            (Down::Predicted { step, order }, Some(worker)) => {
+                if let Some(envelope) = worker.graded(step, order.as_deref())? {
+                    sender.send(&envelope)?;
+                    board::post(&options.board, worker, None);
+                }
+            }
             // It says hello, and the server tells which models the run is with.
-            (Down::Next { .. } | Down::Question { .. }, None) => {}
+            (Down::Next { .. } | Down::Question { .. } | Down::Predicted { .. }, None) => {}
+            (Down::Alone, _) => {
+                site.makes_own(say)?;
+                sender.send(&seal(&site.hello(true))?)?;
+            }
+            (Down::Wait { why }, _) => site.tell(&why, say),
+            (Down::Enrol { models, from }, _) => {
+                if let Some(enrolment) = site.enrol((models, from), options, say)? {
+                    sender.send(&enrolment)?;
+                    sent = None;
+                }
+            }
             (Down::Stop, _) => break Ok(()),
             (Down::Refused { why }, _) => break Err(RemoteError::Refused(why)),
             (Down::Models, _) => sender.send(&seal(&site.hello(true))?)?,
@@ -163,18 +199,24 @@ pub(crate) fn run(
     sender.link.leave();
     ended?;
     let source = site.source.as_ref().map(Source::words);
+    if let Some(worker) = &mut site.worker {
+        worker.close();
+    }
+    site.keep_recording(say);
+    let not_recorded = site.not_recorded;
     let Some(worker) = site.worker else {
-        let last = Timestamp::now();
-        return Ok(Ended { ledger: None, steps: 0, sent_again, found: 0, last, source });
+        let (ledger, past, last) = (None, None, Timestamp::now());
+        let (steps, found) = (0, 0);
+        return Ok(Ended { ledger, steps, sent_again, found, last, past, source, not_recorded });
     };
-    Ok(Ended { source, ..worker.end(sent_again)? })
+    Ok(Ended { source, not_recorded, ..worker.end(sent_again)? })
 }
 
 /// Tells the server that this site leaves for good, and waits until it has understood. The outbox stays: a
 /// site that comes back after all goes on with it.
 pub(crate) fn leave(options: &Options<'_>) -> Result<(), RemoteError> {
-    let Options { session, mode, interrupt, .. } = options;
-    let agreement = super::agreement(session, *mode)?;
+    let Options { session, mode, client, place, interrupt, .. } = options;
+    let agreement = super::agreement(session, *mode, (place.0, client))?;
     let outbox = Outbox::open(options.outbox, &agreement)?;
     let mut sender = Sender::open(options, &agreement, outbox.start())?;
     let down = sender.down.clone();
@@ -238,7 +280,7 @@ fn source(
 fn trained_before(outbox: &Outbox, held: &[SiteModels]) -> Result<Vec<Trained>, RemoteError> {
     let mut before: Vec<Trained> = Vec::new();
     let kept = held.iter().flat_map(|models| models.trained.clone());
-    for trained in kept.chain(outbox.trainings()?) {
+    for trained in kept.chain(outbox.trainings()?).chain(outbox.used()?) {
         let is_private = trained.randomness == Provenance::OperatingSystem;
         if is_private && !before.contains(&trained) {
             before.push(trained);
@@ -251,6 +293,10 @@ fn trained_before(outbox: &Outbox, held: &[SiteModels]) -> Result<Vec<Trained>, 
 struct Partner<'a> {
     agreement: String,
     held: Vec<SiteModels>,
+    /// Those of them that it made by itself.
+    alone: Option<u64>,
+    /// Why it waits, as it was said last.
+    told: String,
     trainee: Trainee<'a>,
     worker: Option<Worker>,
     /// The training whose models it works with.
@@ -259,6 +305,10 @@ struct Partner<'a> {
     outbox: Option<Outbox>,
     /// Its live source.
     source: Option<Source>,
+    /// Until it works.
+    recording: Option<SiteRecording>,
+    /// Why its recording ended before its time.
+    not_recorded: Option<String>,
 }
 
 impl Partner<'_> {
@@ -281,12 +331,27 @@ impl Partner<'_> {
         Ok(LOOK)
     }
 
+    /// Hands over what was recorded, and tells what there is to tell about it.
+    fn keep_recording(&mut self, say: &mut (dyn FnMut(&str) + Send)) {
+        let of_worker = self.worker.as_mut().map(|worker| &mut worker.recording);
+        let Some(recording) = of_worker.or(self.recording.as_mut()) else { return };
+        recording.flush();
+        let (words, failure) = recording.take_words();
+        words.iter().for_each(|word| say(word));
+        if let Some(why) = failure {
+            say(&format!("the site goes on without a recording: {why}"));
+            self.not_recorded = Some(why);
+        }
+    }
+
     fn hello(&self, waits: bool) -> Up {
-        let spent = self.worker.as_ref().map_or(SpentSoFar::default(), Worker::spent);
+        let spent = self.worker.as_ref().map_or(SpentSoFar::default(), Worker::spent_ever);
+        let ids = self.held.iter().map(|models| models.id);
         let models = Holds {
-            kept: self.held.iter().map(|models| models.id).collect(),
+            kept: ids.filter(|id| Some(*id) != self.alone).collect(),
             used: self.used,
             attempt: self.trainee.attempt(),
+            alone: self.alone,
         };
         Up::Hello { agreement: self.agreement.clone(), spent, waits, models }
     }
@@ -301,18 +366,28 @@ impl Partner<'_> {
         if outbox.models()?.is_some_and(|of| of != id) && outbox.last()?.is_some() {
             return Err(RemoteError::OtherModels);
         }
-        outbox.keep_models(id)?;
+        outbox.keep_models(id, &models.trained)?;
+        let steps = self.steps(models, options)?;
+        let mut worker = Worker::new(options, models, outbox, steps)?;
+        worker.record(self.recording.take().unwrap_or_default(), options, models);
+        worker.catch_up()?;
+        (self.worker, self.used) = (Some(worker), Some(id));
+        Ok(())
+    }
+
+    /// The steps of its data as its models take them, from the first.
+    fn steps(
+        &self,
+        models: &SiteModels,
+        options: &Options<'_>,
+    ) -> Result<Box<dyn Stream>, RemoteError> {
         let own = own(options.session, options.client);
         let grids = Grids::of(&own)?;
         let rows = match &self.source {
             Some(source) => grids.rounded(Box::new(source.clone())),
             None => grids.open(&own, Part::Replay)?,
         };
-        let steps: Box<dyn Stream> = Box::new(Decimated::new(rows, models.every));
-        let mut worker = Worker::new(options, models, outbox, steps)?;
-        worker.catch_up()?;
-        (self.worker, self.used) = (Some(worker), Some(id));
-        Ok(())
+        Ok(Box::new(Decimated::new(rows, models.every)))
     }
 
     /// Takes part in a training.
@@ -334,6 +409,7 @@ impl Partner<'_> {
         }
         if let Some(worker) = self.worker.take() {
             (self.used, self.outbox) = (None, Some(worker.outbox));
+            self.recording = Some(worker.recording);
         }
         let reply = self.trainee.hear(word, say)?;
         if let (Some(reserved), Some(outbox)) = (self.trainee.take_reserved(), &self.outbox) {

@@ -5,7 +5,7 @@
 //! killed begins the training anew, and everybody with it.
 
 use super::RemoteError;
-use super::envelope::{Down, Lesson, Ready, Up, nanosecond, rows, seal, stretches};
+use super::envelope::{Down, Foretold, Lesson, Ready, Up, nanosecond, rows, seal, stretches};
 use crate::engine::prepare::PrepareError;
 use crate::engine::prepare::apart::{ServerPart, SiteModels, SitePart, unwatched};
 use crate::federation::apart::{Plan, Schedule, SiteHalf};
@@ -52,6 +52,8 @@ struct Training {
     plan: Option<Plan>,
     sent: Vec<u8>,
     lessons: Option<Lessons>,
+    /// Parts of what was foretold that came: each counts once.
+    foretold: Vec<(u8, u32)>,
 }
 
 /// Both stretches as they leave, part by part.
@@ -122,6 +124,7 @@ impl<'a> Trainee<'a> {
             Down::Lesson { attempt, stretch, part } => {
                 self.lesson(attempt, stretch, part).map_err(failed)
             }
+            Down::Foretold(foretold) => self.foretold(&foretold).map_err(failed),
             Down::Learned { attempt, models } => {
                 let is_this = self.attempt() == Some(attempt);
                 let (Some(training), Some(part), true) =
@@ -138,8 +141,23 @@ impl<'a> Trainee<'a> {
             | Down::Next { .. }
             | Down::Question { .. }
             | Down::Stop
+            | Down::Alone
+            | Down::Wait { .. }
+            | Down::Enrol { .. }
+            | Down::Predicted { .. }
             | Down::Refused { .. } => Ok(Reply::None),
         }
+    }
+
+    /// Makes models of its own without anybody else. Nothing of that is released.
+    pub(super) fn alone(
+        &mut self,
+        say: &mut (dyn FnMut(&str) + Send),
+    ) -> Result<SiteModels, PrepareError> {
+        let (session, client) = (self.session, self.client);
+        let mut part = SitePart::read(session, self.place, client, &mut unwatched(say))?;
+        part.goes_after(&self.before);
+        part.alone(session, say)
     }
 
     fn of(&mut self, attempt: u64) -> Option<&mut Training> {
@@ -187,8 +205,28 @@ impl<'a> Trainee<'a> {
             plan: None,
             sent: Vec::new(),
             lessons: None,
+            foretold: Vec::new(),
         });
         Ok(())
+    }
+
+    /// Takes a part of what the server foretells.
+    fn foretold(&mut self, foretold: &Foretold) -> Result<Reply, PrepareError> {
+        let Foretold { attempt, stretch, part, explainer, messages } = foretold;
+        let (attempt, stretch, part) = (*attempt, *stretch, *part);
+        let messages: Result<Vec<ToSite>, _> = messages.iter().map(|m| ToSite::decode(m)).collect();
+        let training = self.training.as_mut().filter(|training| training.attempt == attempt);
+        let (Some(training), Some(of_site), Ok(messages)) = (training, &mut self.part, messages)
+        else {
+            return Ok(Reply::None);
+        };
+        if !training.foretold.contains(&(stretch, part)) {
+            training.foretold.push((stretch, part));
+            let explainer = explainer.map(|explainer| explainer as usize);
+            of_site.hear_foretold(usize::from(stretch), explainer, &messages);
+        }
+        let told = seal(&Up::Told { attempt, stretch, part }).map_err(|why| unsealed(&why))?;
+        Ok(Reply::Send { sealed: told, once: true })
     }
 
     /// One part of what it tells of its states. It is released once, when it is asked for first.

@@ -18,9 +18,10 @@ use jiff::Timestamp;
 
 use super::RemoteError;
 use super::desk::Desk;
+use super::envelope::{self, nanosecond, rows, stretches};
 use super::envelope::{Down, Holds, Lesson, MOST_BYTES, MOST_OF_A_ROUND, MOST_ROWS, Ready, Up};
-use super::envelope::{nanosecond, rows, stretches};
 use super::inquiry::{Broken, Inquiry, Unfit};
+use crate::engine::influence::{self, Foretold};
 use crate::engine::prepare::PrepareError;
 use crate::engine::prepare::apart::{ServerModels, ServerPart};
 use crate::federation::FederationError;
@@ -35,6 +36,8 @@ use crate::wire::Message;
 const MOST_STATES: u32 = 4096;
 /// Bytes of a message of states beside its numbers, at most.
 const BESIDE: usize = 32;
+/// Messages in one part of what is foretold.
+const PART: usize = 4096;
 
 /// Why a training did not end.
 enum Ended {
@@ -54,27 +57,51 @@ impl<E: Into<PrepareError>> From<E> for Ended {
     }
 }
 
-/// The models that the run is with: those that everybody has, or else new ones.
+/// The models that the run is with: those of a run that `goes_on`, those that everybody has, or else new
+/// ones. A site that lacks the models of a run that goes on is asked about it later.
 pub(super) fn agree(
     desk: &mut Desk,
     session: &Session,
     names: &[String],
-    held: Vec<ServerModels>,
+    (held, goes_on): (Vec<ServerModels>, Option<u64>),
 ) -> Result<ServerModels, RemoteError> {
     let lost = |desk: &mut Desk| desk.failed.take().unwrap_or(RemoteError::Interrupted);
-    let words = desk.left.iter().map(|left| (!left).then_some(Down::Models)).collect();
+    let words = to_all(desk, |_| Down::Models);
     let all = Inquiry { words, attempt: None, once: false };
     let holds = desk.inquire(&all, &mut |_, _, up| match up {
         Up::Hello { models, .. } => Ok(models),
         _ => Err(Unfit::Other),
     });
-    let holds: Vec<Holds> = holds.map_err(|_| lost(desk))?.into_iter().flatten().collect();
-    let known = |models: &ServerModels| holds.iter().all(|site| site.kept.contains(&models.id));
+    let holds: Vec<Option<Holds>> = holds.map_err(|_| lost(desk))?;
+    // A site that enrolled with a model of its own keeps it, or is asked about it while the run goes on.
+    let known = |models: &ServerModels| {
+        let somebody_has = || holds.iter().flatten().any(|site| site.has(models.id));
+        if goes_on == Some(models.id) && somebody_has() {
+            return true;
+        }
+        let has = |(client, site): (usize, &Option<Holds>)| {
+            let is_own = desk.expected(client).is_some();
+            site.as_ref().is_none_or(|site| is_own || site.has(models.id))
+        };
+        holds.iter().enumerate().all(has)
+    };
     if let Some(models) = held.into_iter().find(known) {
-        let word = Down::Use { models: models.id };
-        use_models(desk, &word, models.id, None).map_err(|_| lost(desk))?;
+        let others: Vec<bool> = (holds.iter().enumerate())
+            .map(|(client, site)| {
+                let wanted = desk.expected(client).unwrap_or(models.id);
+                site.as_ref().is_some_and(|site| site.has(wanted))
+            })
+            .collect();
+        desk.models = Some(models.id);
+        let words = (0..names.len()).map(|client| {
+            let models = desk.expected(client).unwrap_or(models.id);
+            others[client].then_some(Down::Use { models })
+        });
+        let words = words.collect();
+        use_models(desk, words, None).map_err(|_| lost(desk))?;
         return Ok(models);
     }
+    let here: Vec<bool> = (0..names.len()).map(|client| desk.is_asked(client)).collect();
     if let Some(left) = desk.left.iter().position(|left| *left) {
         let name = &names[left];
         return Err(RemoteError::Refused(format!(
@@ -82,12 +109,20 @@ pub(super) fn agree(
              take it out of the session"
         )));
     }
+    // Clients that learn stand first, so that each has its place among them.
+    let (names, later) = names.split_at(here.iter().filter(|here| **here).count());
+    if let Some(name) = names.iter().zip(&here).find_map(|(name, here)| (!here).then_some(name)) {
+        return Err(RemoteError::Refused(format!(
+            "{name} is not there, and clients that join after the training must stand behind all others in \
+             the session"
+        )));
+    }
     let before = asked_again(desk);
     let mut broken = 0;
     loop {
         // Later trainings have larger numbers, also after a new start.
         let attempt = nanosecond(Timestamp::now()).unsigned_abs();
-        match train(desk, session, names, attempt) {
+        match train(desk, session, (names, later), attempt) {
             Ok(models) => {
                 let again = asked_again(desk) - before;
                 desk.say(&format!(
@@ -115,19 +150,22 @@ fn asked_again(desk: &Desk) -> u64 {
     desk.accounts.iter().map(|account| account.counts.asked_again).sum()
 }
 
-/// Waits until every site runs with these models.
+/// A word to everybody who takes part before the run begins.
+fn to_all(desk: &Desk, word: impl Fn(usize) -> Down) -> Vec<Option<Down>> {
+    let clients = 0..desk.accounts.len();
+    clients.map(|client| desk.is_asked(client).then(|| word(client))).collect()
+}
+
+/// Waits until every site that is told so runs with its models.
 fn use_models(
     desk: &mut Desk,
-    word: &Down,
-    models: u64,
+    words: Vec<Option<Down>>,
     attempt: Option<u64>,
 ) -> Result<(), Broken> {
-    let words = desk.left.iter().map(|left| (!left).then(|| word.clone())).collect();
-    desk.inquire(&Inquiry { words, attempt, once: false }, &mut |_, _, up| match up {
-        Up::Hello { models: holds, .. } if holds.used == Some(models) => Ok(()),
+    desk.inquire(&Inquiry { words, attempt, once: false }, &mut |desk, client, up| match up {
+        Up::Hello { models: holds, .. } if holds.used == desk.expected(client) => Ok(()),
         _ => Err(Unfit::Other),
     })?;
-    desk.models = Some(models);
     Ok(())
 }
 
@@ -135,7 +173,7 @@ fn use_models(
 fn train(
     desk: &mut Desk,
     session: &Session,
-    names: &[String],
+    (names, later): (&[String], &[String]),
     attempt: u64,
 ) -> Result<ServerModels, Ended> {
     let begin = Instant::now();
@@ -170,7 +208,7 @@ fn train(
     };
     let mut course = ServerCourse::new(&mut history, &mut on_progress, rounds);
     let word = Down::Rows { attempt, rows: stretches(&common) };
-    let mut words: Vec<Option<Down>> = names.iter().map(|_| Some(word.clone())).collect();
+    let mut words = to_all(desk, |_| word.clone());
     let mut plan = schedule.next();
     let mut round = 0;
     loop {
@@ -186,9 +224,7 @@ fn train(
             };
             answer.gradients.get(m).map_or(Vec::new(), |g| g.iter().map(encode).collect())
         };
-        words = (0..names.len())
-            .map(|m| Some(Down::Round { attempt, round, gradients: back(m) }))
-            .collect();
+        words = to_all(desk, |m| Down::Round { attempt, round, gradients: back(m) });
         plan = schedule.next();
         round += 1;
     }
@@ -198,20 +234,69 @@ fn train(
     let seconds = begin.elapsed().as_secs_f64();
     desk.say(&format!("{round} rounds in {seconds:.1} s, server loss {loss:.4}"));
     let lessons = lessons(desk, attempt, &states)?;
+    let influences = part.influences(names, lessons.as_ref());
+    if let Some(foretold) = influence::foretold(session, &influences, lessons.as_ref())? {
+        foretell(desk, attempt, &foretold)?;
+    }
     let mut notices = Vec::new();
     let keep = &mut |what: &str| notices.push(what.to_owned());
-    let models = part.finish(session, names, lessons.as_ref(), keep)?;
+    let models = part.finish(session, later, influences, keep)?;
     for what in &notices {
         desk.say(what);
     }
-    let word = Down::Learned { attempt, models: models.id };
-    use_models(desk, &word, models.id, Some(attempt))?;
+    desk.models = Some(models.id);
+    let words = to_all(desk, |_| Down::Learned { attempt, models: models.id });
+    let used = use_models(desk, words, Some(attempt));
+    if used.is_err() {
+        desk.models = None;
+    }
+    used?;
     Ok(models)
+}
+
+/// Tells every site what others foretell of it, part by part (tier 2).
+fn foretell(desk: &mut Desk, attempt: u64, foretold: &[Foretold]) -> Result<(), Broken> {
+    for stretch in [0_u8, 1] {
+        let of = |client: &Foretold| client.stretches[usize::from(stretch)].len();
+        let most = foretold.iter().map(of).max().unwrap_or(0);
+        // A site is told of both stretches, also where there is nothing to tell.
+        for part in 0..most.div_ceil(PART).max(1) {
+            let number = u32::try_from(part).unwrap_or(u32::MAX);
+            let words = to_all(desk, |client| {
+                let Some(Foretold { explainer, stretches }) = foretold.get(client) else {
+                    return Down::Models;
+                };
+                let of_part = stretches[usize::from(stretch)].iter().skip(part * PART).take(PART);
+                let encode = |message: &crate::wire::ToSite| {
+                    let mut bytes = Vec::new();
+                    message.encode(&mut bytes);
+                    bytes
+                };
+                Down::Foretold(envelope::Foretold {
+                    attempt,
+                    stretch,
+                    part: number,
+                    explainer: explainer.and_then(|explainer| u32::try_from(explainer).ok()),
+                    messages: of_part.map(encode).collect(),
+                })
+            });
+            let inquiry = Inquiry { words, attempt: Some(attempt), once: true };
+            desk.inquire(&inquiry, &mut |_, _, up| match up {
+                Up::Told { attempt: of, stretch: told, part }
+                    if (of, told, part) == (attempt, stretch, number) =>
+                {
+                    Ok(())
+                }
+                _ => Err(Unfit::Other),
+            })?;
+        }
+    }
+    Ok(())
 }
 
 /// Waits until every site is ready for a training.
 fn gather(desk: &mut Desk, attempt: u64) -> Result<Vec<Ready>, Broken> {
-    let words = desk.accounts.iter().map(|_| Some(Down::Begin { attempt })).collect();
+    let words = to_all(desk, |_| Down::Begin { attempt });
     let inquiry = Inquiry { words, attempt: Some(attempt), once: false };
     let ready = desk.inquire(&inquiry, &mut |desk, client, up| match up {
         Up::Ready(ready) if ready.attempt == attempt => {
@@ -297,7 +382,7 @@ fn lessons(
         for part in 1..most {
             let wanted: Vec<bool> = lessons.iter().map(|lesson| part < parts(lesson)).collect();
             let more = part_of(desk, attempt, stretch, part, &wanted)?;
-            for (lesson, more) in lessons.iter_mut().zip(more) {
+            for (lesson, more) in lessons.iter_mut().zip(more.into_iter()) {
                 lesson.messages.extend(more.into_iter().flat_map(|more| more.messages));
             }
         }
@@ -322,7 +407,10 @@ fn part_of(
     wanted: &[bool],
 ) -> Result<Vec<Option<Lesson>>, Broken> {
     let word = Down::Lesson { attempt, stretch, part };
-    let words = wanted.iter().map(|wanted| wanted.then(|| word.clone())).collect();
+    let mut words = to_all(desk, |_| word.clone());
+    for (client, word) in words.iter_mut().enumerate() {
+        word.take_if(|_| !wanted.get(client).is_some_and(|wanted| *wanted));
+    }
     let inquiry = Inquiry { words, attempt: Some(attempt), once: true };
     desk.inquire(&inquiry, &mut |desk, client, up| match up {
         Up::Lesson(lesson)

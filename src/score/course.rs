@@ -1,4 +1,4 @@
-//! What an alarm said on the way: its root at the alarm, a few steps later and at the end, and when it
+//! The course of an alarm: its root at the alarm, a few steps later and at the end, and when it
 //! named which effect.
 
 use jiff::Timestamp;
@@ -12,12 +12,12 @@ use crate::stream::Event;
 /// Steps after the alarm at which its root counts for the second time.
 const FIVE: u64 = 5;
 
-/// What an alarm said on the way.
+/// The course of an alarm.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub(crate) struct Course {
     /// The root it named at once.
     pub(crate) root_at_alarm: Option<String>,
-    /// The root it named five steps later; the last one where steps are not told.
+    /// The root it named five steps later; the last one where steps are not given.
     pub root_after_5: Option<String>,
     /// A declared source above the root that it showed as a second name.
     pub(crate) silent_source: Option<String>,
@@ -34,7 +34,7 @@ impl Course {
         Self { root_after_5: root.clone(), root_at_alarm: root, ..Self::default() }
     }
 
-    /// What is said at a step; `opening` is the alarm itself.
+    /// Takes the root at a step; `opening` is the alarm itself.
     pub(crate) fn hear(&mut self, root: Option<&String>, step: Option<u64>, opening: bool) {
         if opening {
             self.root_at_alarm = root.cloned();
@@ -62,7 +62,7 @@ impl Course {
         self.sensor.as_ref().map(|(_, sensor)| sensor)
     }
 
-    /// Effects as they are said at `time`.
+    /// Takes the effects at `time`.
     pub(crate) fn hear_effects<'a>(
         &mut self,
         said: impl Iterator<Item = &'a String>,
@@ -114,7 +114,7 @@ pub(crate) struct EffectScore {
     pub(crate) precision: Option<f64>,
     /// Those that were said among the affected.
     pub(crate) recall: Option<f64>,
-    /// From the start of an event until an effect was said.
+    /// From the start of an event until an effect was reported.
     pub(crate) delay_s: Delays,
 }
 

@@ -23,7 +23,7 @@ pub(crate) struct EventRow {
     pub(crate) root: Option<String>,
     /// Whether that is one of its origins; `null` without an alarm, a named root or a known origin.
     pub(crate) right: Option<bool>,
-    /// What came of it.
+    /// The result.
     pub(crate) verdict: Verdict,
     /// The root at the alarm.
     #[serde(default)]

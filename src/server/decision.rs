@@ -4,12 +4,13 @@
 //! |---|---|---|
 //! | [`ClientState::raised_since`] | onset of the CUSUM while it is above the effect's evidence | first of the flags Z_c |
 //! | [`ClientState::own_fault`] | it alarms, and nobody who stirs is declared to reach it | Z_a |
-//! | [`Outcome`] | the open incident of the sequential decision, or the one just closed | none |
+//! | [`Outcome`] | what the sequential decision follows, or has just closed | none |
 //! | [`Decision::table`] | none | the verdict of Table 1 at this step |
 
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
+pub(crate) use super::disturbance::{Closing, Disturbance};
 use super::lookup::TableVerdict;
 
 /// What the server says about one step. It is filled anew at every step, so that a quiet step costs no
@@ -22,21 +23,18 @@ pub(crate) struct Decision {
     pub(crate) quality: Vec<QualityNote>,
     /// What Table 1 declares at this step, in paper mode.
     pub(crate) table: Option<TableVerdict>,
-    /// An incident can end and another begin at one step.
-    outcomes: [Outcome; 2],
-    decided: usize,
+    /// What is said about disturbances. One can end and another begin at one step.
+    pub(crate) outcomes: Vec<Outcome>,
 }
 
 impl Decision {
     /// Nothing is said about anybody.
     pub(crate) fn new(clients: usize) -> Self {
-        let outcome = Outcome { posterior: vec![0.0; clients], ..Outcome::default() };
         Self {
             clients: vec![ClientState::default(); clients],
             quality: Vec::new(),
             table: None,
-            outcomes: [outcome.clone(), outcome],
-            decided: 0,
+            outcomes: Vec::new(),
         }
     }
 
@@ -45,19 +43,7 @@ impl Decision {
         self.clients.fill(ClientState::default());
         self.quality.clear();
         self.table = None;
-        self.decided = 0;
-    }
-
-    /// The next outcome of this step, to be filled in; after the second one, that one again.
-    pub(super) fn decide(&mut self) -> &mut Outcome {
-        let next = self.decided.min(self.outcomes.len() - 1);
-        self.decided = next + 1;
-        &mut self.outcomes[next]
-    }
-
-    /// What is said about incidents at this step, if anything is.
-    pub(crate) fn outcomes(&self) -> &[Outcome] {
-        &self.outcomes[..self.decided]
+        self.outcomes.clear();
     }
 }
 
@@ -74,95 +60,22 @@ pub(crate) struct ClientState {
     pub(crate) explained: Option<f64>,
 }
 
-/// What the decision says about one incident.
+/// What the decision says about one disturbance at one step.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Outcome {
-    /// The decision's own number of it.
-    pub(crate) episode: u64,
+    pub(crate) disturbance: Disturbance,
     /// The first instant of its evidence.
     pub(crate) onset: Timestamp,
-    /// The root it names.
-    pub(crate) root: Option<usize>,
-    /// That root is final.
-    pub(crate) frozen: bool,
-    /// The root that all evidence up to now speaks for.
-    pub(crate) would_now_say: Option<usize>,
-    /// Probability of each client as the root; empty when the method has none.
-    pub(crate) posterior: Vec<f64>,
-    /// Who may be the root where nobody leads clearly, the likeliest first.
-    pub(crate) tied: Vec<usize>,
-    /// The final root was revised: the one named before.
-    pub(crate) revised_from: Option<usize>,
     /// A declared source above the root whose own sensors show nothing.
     pub(crate) silent_source: Option<usize>,
-    /// How often it has begun again.
-    pub(crate) continued: u64,
-    /// The root of its last episode, where it has begun again.
-    pub(crate) latest: Option<usize>,
-    /// Its evidence has ended for this reason; it stands until everybody has recovered.
-    pub(crate) stands: Option<Closing>,
     /// Why it is over, once it is.
     pub(crate) closed: Option<Closing>,
 }
 
 impl Default for Outcome {
     fn default() -> Self {
-        Self {
-            episode: 0,
-            onset: Timestamp::UNIX_EPOCH,
-            root: None,
-            frozen: false,
-            would_now_say: None,
-            posterior: Vec::new(),
-            tied: Vec::new(),
-            revised_from: None,
-            silent_source: None,
-            continued: 0,
-            latest: None,
-            stands: None,
-            closed: None,
-        }
-    }
-}
-
-/// Why an incident is over.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
-pub(crate) enum Closing {
-    /// Its evidence has ended.
-    Quiet,
-    /// It would not end, and is taken as normal from here on.
-    PersistentChange,
-    /// Nothing came from its root any more, or from anybody.
-    NoData,
-    /// Its root turned out to be a client that cannot be believed.
-    Unreliable,
-    /// An operator took it as the new normal.
-    Accepted,
-    EndOfRun,
-    /// Table 1 declares another verdict from then on.
-    AnotherVerdict,
-    /// Another method decides from then on.
-    MethodChanged,
-    /// It has the same root as another incident and is counted there.
-    Merged {
-        /// Number of that one.
-        into: u64,
-    },
-}
-
-impl std::fmt::Display for Closing {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        match self {
-            Self::Quiet => f.write_str("quiet"),
-            Self::PersistentChange => f.write_str("persistent change"),
-            Self::NoData => f.write_str("no more data"),
-            Self::Unreliable => f.write_str("root unreliable"),
-            Self::Accepted => f.write_str("accepted as new normal"),
-            Self::EndOfRun => f.write_str("end of run"),
-            Self::AnotherVerdict => f.write_str("another verdict of Table 1"),
-            Self::MethodChanged => f.write_str("another method decides"),
-            Self::Merged { into } => write!(f, "same root as #{into}"),
-        }
+        let disturbance = Disturbance::default();
+        Self { disturbance, onset: Timestamp::UNIX_EPOCH, silent_source: None, closed: None }
     }
 }
 

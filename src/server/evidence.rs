@@ -4,7 +4,7 @@ use jiff::Timestamp;
 
 use super::decision::{Decision, Outcome};
 use super::health::{CalibrationHealth, Report, Standing};
-use super::inference::{Change, Closing, Incident, Inference, Rules};
+use super::inference::{Change, Closing, Disturbance, Inference, Rules};
 use super::reach::Reach;
 use crate::evidence::enrolment::Enrolment;
 use crate::evidence::symbol::Grading;
@@ -12,7 +12,7 @@ use crate::evidence::symbol::Grading;
 /// An onset lies no further back than this many steps.
 const LOOK_BACK: usize = 64;
 
-/// Enrolments, and the sequential decision once everybody has enrolled.
+/// Enrolments, and the sequential decision among those who have enrolled.
 #[derive(Debug, Clone)]
 pub(super) struct EvidenceDecider {
     grading: Grading,
@@ -53,13 +53,21 @@ impl EvidenceDecider {
             inference.enrol_again(client, enrolment.clone());
             return;
         }
-        let all: Option<Vec<Enrolment>> = self.enrolments.iter().cloned().collect();
-        if let Some(all) = all {
-            let (grading, reach) = (self.grading.clone(), self.reach.clone());
-            let inference = Inference::new(grading, self.rules, &all, reach);
-            self.fresh = Some(inference.clone());
-            self.inference = Some(inference);
+        if self.enrolments.iter().all(Option::is_some) {
+            self.begin();
         }
+    }
+
+    /// Decides from here on, with those who have enrolled.
+    fn begin(&mut self) {
+        self.fresh = self.among();
+        self.inference.clone_from(&self.fresh);
+    }
+
+    /// A decision among those who have enrolled, before it heard anything.
+    fn among(&self) -> Option<Inference> {
+        let (grading, reach) = (self.grading.clone(), self.reach.clone());
+        Inference::among(grading, self.rules, &self.enrolments, reach)
     }
 
     pub(crate) fn forget_enrolments(&mut self) {
@@ -77,7 +85,11 @@ impl EvidenceDecider {
     /// Steps of nothing but the strongest symbol after which a client alarms, b_m/λ⁺; none before it
     /// has enrolled.
     pub(crate) fn alarm_steps(&self, client: usize) -> Option<f64> {
-        self.fresh.as_ref().map(|inference| inference.alarm_steps(client))
+        self.enrolments[client].as_ref()?;
+        match &self.fresh {
+            Some(inference) => Some(inference.alarm_steps(client)),
+            None => Some(self.among()?.alarm_steps(client)),
+        }
     }
 
     /// A new run begins: nothing of the one before counts.
@@ -93,8 +105,11 @@ impl EvidenceDecider {
         }
     }
 
-    /// One step. Nothing is decided before everybody has enrolled.
+    /// One step. Who has not enrolled by the first one is not here until it does.
     pub(crate) fn step(&mut self, reports: &[Report], time: Timestamp, decision: &mut Decision) {
+        if self.inference.is_none() {
+            self.begin();
+        }
         let Self { inference: Some(inference), times, renewed, risen, .. } = self else { return };
         let now = inference.steps() + 1;
         times[now as usize % LOOK_BACK] = time;
@@ -106,15 +121,26 @@ impl EvidenceDecider {
                 }
                 // By now its onset may lie further back than times are kept; the annunciator knows
                 // it from the opening.
-                Change::Closed(incident, closing) => {
-                    follow(decision, incident, time_of(times, incident.onset, now), Some(*closing));
-                }
-                _ => {}
+                Change::Closed(disturbance, closing) => decision.outcomes.push(Outcome {
+                    onset: time_of(times, disturbance.onset, now),
+                    disturbance: disturbance.clone(),
+                    silent_source: None,
+                    closed: Some(*closing),
+                }),
+                Change::Opened(_)
+                | Change::Frozen(_)
+                | Change::Continued(_)
+                | Change::Revised(_)
+                | Change::Ended(..) => {}
             }
         }
-        if let Some(incident) = inference.incident().or(inference.standing_incident()) {
-            let outcome = follow(decision, incident, time_of(times, incident.onset, now), None);
-            outcome.silent_source = incident.root.and_then(|root| inference.silent_source(root));
+        if let Some(disturbance) = inference.incident().or(inference.standing_incident()) {
+            decision.outcomes.push(Outcome {
+                onset: time_of(times, disturbance.onset, now),
+                disturbance: disturbance.clone(),
+                silent_source: disturbance.root.and_then(|root| inference.silent_source(root)),
+                closed: None,
+            });
         }
         for (m, (risen, state)) in risen.iter_mut().zip(&mut decision.clients).enumerate() {
             let onset = Some(inference.onset(m)).filter(|_| inference.evidence(m) > 0.0);
@@ -129,11 +155,15 @@ impl EvidenceDecider {
         }
     }
 
-    /// What clients have shown is the new normal. `episode` is the decision's own number of the
+    /// What clients have shown is the new normal. `disturbance` is the decision's own number of the
     /// incident, if it is one of its own.
-    pub(crate) fn accept(&mut self, clients: impl Iterator<Item = usize>, episode: Option<u64>) {
+    pub(crate) fn accept(
+        &mut self,
+        clients: impl Iterator<Item = usize>,
+        disturbance: Option<u64>,
+    ) {
         let Some(inference) = &mut self.inference else { return };
-        let is_open = |open: &Incident| Some(open.number) == episode;
+        let is_open = |open: &Disturbance| Some(open.number) == disturbance;
         if inference.incident().is_some_and(is_open) {
             inference.end(Closing::Accepted);
         } else if inference.standing_incident().is_some_and(is_open) {
@@ -143,8 +173,8 @@ impl EvidenceDecider {
     }
 
     /// What was accepted is not. Says whether the incident is followed again.
-    pub(crate) fn take_back(&mut self, episode: Option<u64>) -> bool {
-        episode.is_some() && self.inference.as_mut().is_some_and(Inference::take_back)
+    pub(crate) fn take_back(&mut self, disturbance: Option<u64>) -> bool {
+        disturbance.is_some() && self.inference.as_mut().is_some_and(Inference::take_back)
     }
 
     /// S_m by b_m.
@@ -157,30 +187,6 @@ impl EvidenceDecider {
     pub(crate) fn standing(&self, client: usize) -> Standing {
         self.inference.as_ref().map_or(Standing::default(), |inference| inference.standing(client))
     }
-}
-
-/// What the sequential decision says about an incident that began at `onset`.
-fn follow<'a>(
-    decision: &'a mut Decision,
-    incident: &Incident,
-    onset: Timestamp,
-    closed: Option<Closing>,
-) -> &'a mut Outcome {
-    let outcome = decision.decide();
-    outcome.episode = incident.number;
-    outcome.onset = onset;
-    outcome.root = incident.root;
-    outcome.frozen = incident.frozen;
-    outcome.would_now_say = incident.would_now_say;
-    outcome.posterior.clone_from(&incident.posterior);
-    outcome.tied.clone_from(&incident.tied);
-    outcome.revised_from = incident.revised_from;
-    outcome.silent_source = None;
-    outcome.continued = incident.continued;
-    outcome.latest = incident.latest;
-    outcome.stands = incident.stands;
-    outcome.closed = closed;
-    outcome
 }
 
 /// When a step was, or the earliest that is remembered.

@@ -49,10 +49,10 @@
 //! it explains, as long as nobody else alarms.
 
 mod accident;
+mod affected;
 mod again;
 mod asked;
 mod client;
-mod incident;
 mod posterior;
 mod resurgence;
 mod revision;
@@ -61,15 +61,14 @@ mod standing;
 #[cfg(test)]
 mod tests;
 
-pub(crate) use crate::server::decision::Closing;
-pub(crate) use incident::{Effect, Incident};
+pub(crate) use crate::server::disturbance::{Affected, Closing, Disturbance};
 pub(crate) use rules::Rules;
 
 use self::again::Again;
 use self::client::{Client, Weights};
 use self::posterior::{largest, softmax};
 use self::resurgence::Resurgence;
-use self::standing::Standing as Stands;
+use self::standing::Stands;
 use super::health::{Report, Standing};
 use super::reach::Reach;
 use crate::evidence::enrolment::Enrolment;
@@ -81,37 +80,24 @@ const LOOK_BACK: usize = 64;
 /// What is new after a step.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) enum Change {
-    Opened(Incident),
+    Opened(Disturbance),
     /// The root is final; it may be another than at the alarm.
-    Frozen(Incident),
-    /// One more client feels it.
-    Affected {
-        /// Number of the incident.
-        incident: u64,
-        /// Who, and since when.
-        effect: Effect,
-    },
+    Frozen(Disturbance),
     /// What stood has begun again.
-    Continued(Incident),
+    Continued(Disturbance),
     /// A final root was revised.
-    Revised(Incident),
+    Revised(Disturbance),
     /// Its evidence has ended. It stands until everybody who took part has recovered.
-    Ended(Incident, Closing),
+    Ended(Disturbance, Closing),
     /// It is over.
-    Closed(Incident, Closing),
-    /// A client's symbols are to be believed more, or less.
-    Standing {
-        client: usize,
-        /// How it stands now.
-        standing: Standing,
-    },
+    Closed(Disturbance, Closing),
 }
 
 /// An open episode and what is added up for it.
 #[derive(Debug, Clone)]
 struct Open {
     /// The incident that it is an episode of.
-    incident: Incident,
+    incident: Disturbance,
     /// Whether it has been said: not as long as everything is explained.
     said: bool,
     /// The root of this episode: that of the incident, unless it continues one.
@@ -155,18 +141,38 @@ pub(crate) struct Inference {
 
 impl Inference {
     /// A server that has heard of these clients and nothing yet from them.
+    #[cfg(test)]
     pub(crate) fn new(
         grading: Grading,
         rules: Rules,
         enrolments: &[Enrolment],
         reach: Reach,
     ) -> Self {
+        let enrolments: Vec<_> = enrolments.iter().cloned().map(Some).collect();
+        Self::among(grading, rules, &enrolments, reach).expect("somebody has enrolled")
+    }
+
+    /// The same where not all have enrolled; none where nobody has. What is decided is what would be
+    /// decided without those who are not here.
+    pub(crate) fn among(
+        grading: Grading,
+        rules: Rules,
+        enrolments: &[Option<Enrolment>],
+        reach: Reach,
+    ) -> Option<Self> {
         let m = enrolments.len();
         let reach = if reach.clients() == m { reach } else { Reach::unknown(m) };
-        let enrolled = enrolments.iter().enumerate();
-        let clients =
-            enrolled.map(|(at, e)| Client::enrol(&grading, &rules, e.clone(), at, m)).collect();
-        Self {
+        let of = (m, enrolments.iter().flatten().count());
+        // Who is not here says nothing, so that it does not matter whose tables stand in its place.
+        let stands_in = enrolments.iter().flatten().next()?;
+        let enrolled = enrolments.iter().enumerate().map(|(at, enrolment)| {
+            let tables = enrolment.clone().unwrap_or_else(|| stands_in.clone());
+            let mut client = Client::enrol(&grading, &rules, tables, at, of);
+            client.is_here = enrolment.is_some();
+            client
+        });
+        let clients = enrolled.collect();
+        Some(Self {
             grading,
             rules,
             reach,
@@ -182,7 +188,7 @@ impl Inference {
             felt: vec![0.0; m],
             fades: vec![0.0; m],
             calms: vec![0.0; m],
-        }
+        })
     }
 
     /// Takes the reports of the next step, one a client, and says what is new.
@@ -204,7 +210,8 @@ impl Inference {
     fn weigh(&mut self, reports: &[Report]) {
         let elevated = self.grading.elevated();
         for (m, client) in self.clients.iter_mut().enumerate() {
-            let report = reports.get(m).copied().unwrap_or_default();
+            // Whoever has not enrolled is not heard.
+            let report = reports.get(m).copied().filter(|_| client.is_here).unwrap_or_default();
             client.raised = match report {
                 Report::Raised(_) => true,
                 Report::Symbol(_) | Report::Severe(..) | Report::Informed(..) | Report::Invalid => {
@@ -212,15 +219,10 @@ impl Inference {
                 }
                 Report::Quiet | Report::Missing => false,
             };
-            let before = client.watch.standing();
-            let judged = match report {
-                _ if client.raised && report.own().is_some() => Report::Missing,
-                other => other,
-            };
+            // What a raised watch sends was chosen by its data, and does not show how it stands.
+            let is_level = report.own().is_some();
+            let judged = if client.raised && is_level { Report::Missing } else { report };
             let standing = client.watch.step(judged, &client.tables.nominal, elevated);
-            if standing != before {
-                self.changes.push(Change::Standing { client: m, standing });
-            }
             client.strikes.step(report, self.grading.highest(), self.step);
             let is_silent = matches!(report, Report::Missing | Report::Invalid);
             client.silent = if is_silent { client.silent + 1 } else { 0 };
@@ -281,7 +283,7 @@ impl Inference {
         }
         // A client whose standing was lost on the way is no candidate, whatever it said before.
         for (a, client) in attribution.iter_mut().zip(&self.clients) {
-            if !client.is_heard() {
+            if !client.is_candidate() {
                 *a = f64::NEG_INFINITY;
             }
         }
@@ -294,7 +296,7 @@ impl Inference {
         let continued = self.continued(root.unwrap_or(winner));
         let said = continued.as_ref().is_some_and(|stands| stands.said);
         let mut incident = continued.map_or_else(
-            || Incident::new(onset, self.step, root, winner, m),
+            || Disturbance::new(onset, self.step, root, winner, m),
             |stands| stands.incident.again(root),
         );
         incident.would_now_say = root;
@@ -315,7 +317,7 @@ impl Inference {
             resurgence: Resurgence::default(),
             members: Vec::new(),
         };
-        self.join_effects(&mut open);
+        self.join_affected(&mut open);
         self.say(&mut open);
         self.open = Some(open);
     }
@@ -349,7 +351,7 @@ impl Inference {
         let from = (self.step as usize % LOOK_BACK) * m;
         for (n, a) in open.attribution.iter_mut().enumerate() {
             *a += self.recent[from + n];
-            if !self.clients[n].is_heard() {
+            if !self.clients[n].is_candidate() {
                 *a = f64::NEG_INFINITY;
             }
         }
@@ -376,7 +378,7 @@ impl Inference {
         if open.against == 0.0 {
             incident.last_evidence = self.step;
         }
-        self.join_effects(&mut open);
+        self.join_affected(&mut open);
         self.say(&mut open);
         let age = self.step - open.since;
         if !open.frozen && age >= self.rules.freeze_after {
@@ -410,33 +412,6 @@ impl Inference {
         match closing {
             Some(closing) => self.close(open, closing),
             None => self.open = Some(open),
-        }
-    }
-
-    /// Evidence from which on a client counts as affected by one of `roots`.
-    fn enough(&self, roots: [Option<usize>; 2], client: usize) -> f64 {
-        if roots.into_iter().flatten().any(|root| self.reach.reaches(root, client)) {
-            self.rules.effect_evidence
-        } else {
-            self.rules.stranger_evidence(self.clients.len())
-        }
-    }
-
-    fn join_effects(&mut self, open: &mut Open) {
-        let incident = &mut open.incident;
-        for n in 0..self.clients.len() {
-            let known = incident.effects.iter().any(|effect| effect.client == n);
-            let cusum = &self.clients[n].cusum;
-            if Some(n) == incident.root {
-                incident.effects.retain(|effect| effect.client != n);
-            } else if !known && cusum.value() > self.enough([incident.root, open.root], n) {
-                let effect = Effect { client: n, onset: cusum.onset(), joined: self.step };
-                incident.effects.push(effect);
-                if open.said {
-                    let incident = incident.number;
-                    self.changes.push(Change::Affected { incident, effect });
-                }
-            }
         }
     }
 
@@ -476,10 +451,10 @@ impl Inference {
         for n in 0..self.clients.len() {
             // What was never an effect of this is not over with it.
             if self.is_not_of(incident, open.root, n) && closing != Closing::EndOfRun {
-                incident.effects.retain(|effect| effect.client != n);
+                incident.affected.retain(|effect| effect.client != n);
                 continue;
             }
-            let affected = incident.effects.iter().any(|effect| effect.client == n);
+            let affected = incident.affected.iter().any(|effect| effect.client == n);
             let (step, rules) = (self.step, &self.rules);
             let client = &mut self.clients[n];
             if affected && client.quiet <= rules.closing_evidence {
@@ -487,19 +462,5 @@ impl Inference {
             }
             client.forget(step);
         }
-    }
-
-    /// Whether a client alarms with something that neither the root nor anybody else who stirs can have
-    /// caused, and that does not explain the root.
-    fn is_not_of(&self, incident: &Incident, episode: Option<usize>, client: usize) -> bool {
-        let stirs = |other: usize| self.evidence(other) > self.rules.effect_evidence;
-        incident.root.is_some_and(|root| {
-            root != client
-                && episode != Some(client)
-                && self.clients[client].beyond().is_some()
-                && self.reach.excludes(root, client)
-                && !self.is_strict_ancestor(client, root)
-                && !(0..self.clients.len()).any(|n| stirs(n) && self.reach.reaches(n, client))
-        })
     }
 }

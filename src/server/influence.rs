@@ -118,6 +118,20 @@ impl InfluenceGraph {
         self
     }
 
+    /// The same among `clients`, of which those that it does not have influence nobody.
+    #[must_use]
+    pub(crate) fn among(&self, clients: &[String]) -> Self {
+        let place = |client: usize| self.clients.iter().position(|name| *name == clients[client]);
+        let of = |from: usize, to: usize| self.between(place(from)?, place(to)?);
+        let mut wider = Self::unlearned(clients, self.period_s, "");
+        wider.unlearned.clone_from(&self.unlearned);
+        for pair in &mut wider.pairs {
+            let (from, to) = (pair.from, pair.to);
+            *pair = of(from, to).map_or(*pair, |known| Influence { from, to, ..*known });
+        }
+        wider
+    }
+
     /// What is known of one pair; none of a client with itself.
     pub(crate) fn between(&self, from: usize, to: usize) -> Option<&Influence> {
         self.pairs.iter().find(|pair| (pair.from, pair.to) == (from, to))

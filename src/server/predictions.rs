@@ -61,8 +61,12 @@ impl Predictions {
         }
     }
 
-    /// Takes z of a client for the step that was predicted; none when it sent none.
+    /// Takes z of a client for the step that was predicted; none when it sent none. A client that joined
+    /// after the training foretells nothing.
     pub(crate) fn hear(&mut self, client: usize, z: Option<&Numbers>) {
+        if client >= self.channels.len() {
+            return;
+        }
         let Self { foreteller, memory, z: wide, .. } = self;
         wide.clear();
         wide.extend(z.into_iter().flatten().map(|x| f64::from(*x)));

@@ -1,4 +1,4 @@
-//! What every number of a session may be: one table of key, range and unit.
+//! The range of every number of a session: one table of key, range and unit.
 //!
 //! A number outside its range is refused before anything is made of it. The ranges are wider than any
 //! sensible setting. They keep sizes from overflowing and keep arithmetic away from infinity. What is
@@ -6,7 +6,7 @@
 
 use std::fmt;
 
-/// What one number of a session may be.
+/// The range of one number of a session.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) struct Bound {
     /// Its key, such as `model.states`.
@@ -141,7 +141,7 @@ pub(crate) const BOUNDS: &[Bound] = &[
     from(1e-3, YEAR_H, "limits.preparation_h", "hours"),
 ];
 
-/// What the number under `key` may be, where its choice is `choice`.
+/// The range of the number under `key`, where its choice is `choice`.
 pub(crate) fn bound(key: &str, choice: &str) -> Option<&'static Bound> {
     BOUNDS.iter().find(|bound| bound.key == key && bound.choice == choice)
 }

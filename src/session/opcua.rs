@@ -46,7 +46,7 @@ fn half_a_second() -> f64 {
 /// A security policy of OPC UA.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub(crate) enum OpcUaSecurity {
-    /// Open: anybody on the way can read and change what is sent.
+    /// Open: any machine on the way can read and change the data.
     #[default]
     Open,
     Basic256Sha256,
@@ -54,7 +54,7 @@ pub(crate) enum OpcUaSecurity {
     Aes256Sha256RsaPss,
 }
 
-/// What a server is asked for that is over.
+/// Past values that a server is asked for.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) enum OpcUaPast {

@@ -1,4 +1,4 @@
-//! What stands between a client's values and everybody else, as a session writes it.
+//! The privacy settings of a session: how a client's values are protected.
 //!
 //! ```ron
 //! privacy: (
@@ -116,7 +116,7 @@ pub(crate) enum Alphabet {
     /// How unusual it was, in five grades.
     #[default]
     Graded,
-    /// Whether it was unusual: one bit. At a small ε it is told more reliably than a grade.
+    /// Whether it was unusual: one bit. At a small ε it is more reliable than a grade.
     OneBit,
 }
 

@@ -1,4 +1,4 @@
-//! What is wrong with a session, said with place, cause and way out.
+//! Errors of a session, each with place, cause and remedy.
 
 use std::fmt;
 use std::io;

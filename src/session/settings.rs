@@ -243,8 +243,9 @@ pub(crate) enum Tier {
     Symbols,
     /// Two symbols and a few numbers of its state, for a server that may see states: what one other
     /// client explains is taken out of its residual before the second symbol is made. An alarm that
-    /// is explained is held back as long as nobody else alarms; roots are named as without states. So
-    /// a client that lies about its states can hide what it explains, and makes nobody the root. For
+    /// is explained is held back as long as no other client alarms; roots are named as without states.
+    /// So a client that lies about its states can hide what it explains, but makes no other client the
+    /// root. For
     /// up to 16 clients.
     States,
 }
@@ -282,7 +283,7 @@ impl Vote {
     /// Steps that a vote can look back at.
     const LONGEST: u32 = 1000;
 
-    /// Whether it can be won, and not only by a horizon nobody waits for.
+    /// Whether it can be met within a sensible horizon.
     pub(crate) fn is_sound(self) -> bool {
         self.k >= 1 && self.k <= self.n && self.n <= Self::LONGEST
     }
@@ -390,7 +391,7 @@ impl Default for ReplaySettings {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub(crate) struct RecordSettings {
-    /// The measurements too. Whoever has the file has them.
+    /// The measurements too: a reader of the file has them.
     pub(crate) measurements: bool,
     /// How large its file may become, in MB; 512 when absent. Beyond that the oldest goes.
     pub(crate) most_mb: Option<NonZeroU32>,

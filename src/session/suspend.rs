@@ -1,11 +1,11 @@
-//! Stretches of time in which alarms ask nobody: start-up, maintenance.
+//! Stretches of time in which alarms do not ask for attention: start-up, maintenance.
 
 use serde::{Deserialize, Serialize};
 
 use super::mark::Mark;
 
 /// A stretch of time in which clients are out of service by plan. They are measured and decided on all
-/// the same; their alarms ask nobody and go to no receiver.
+/// the same; their alarms do not ask for attention and go to no receiver.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Suspension {

@@ -14,6 +14,11 @@ use crate::session::privacy::SendPolicy;
 use crate::session::settings::{Federation, Tier};
 use crate::session::source::PLANT_ATTACKS;
 
+/// Letters of a client's name: more has no room on any screen.
+const LONGEST_NAME: usize = 64;
+/// More clients than the server can hear within a step.
+const MOST_CLIENTS: usize = 1024;
+
 /// Everything that is wrong with a session, in the order of its keys.
 pub(super) fn problems(session: &Session) -> Vec<Problem> {
     let mut check = Check { problems: Vec::new() };
@@ -113,7 +118,7 @@ impl Check {
 
     fn about(&mut self, session: &Session) {
         self.that(
-            !session.about.trim().is_empty() && !session.about.contains('\n'),
+            !session.about.trim().is_empty() && !session.about.contains(char::is_control),
             "about",
             "expected one line that says what this session is",
         );
@@ -187,12 +192,22 @@ impl Check {
             ),
             Source::Plant(_) | Source::Hai(_) => {}
         }
+        let clients = session.clients.len();
+        self.that(
+            clients <= MOST_CLIENTS,
+            "clients",
+            format!("expected at most {MOST_CLIENTS} clients, found {clients}"),
+        );
         let mut seen = HashSet::new();
         for (i, client) in session.clients.iter().enumerate() {
             self.that(
-                !client.name.trim().is_empty() && !client.name.contains(char::is_whitespace),
+                (1..=LONGEST_NAME).contains(&client.name.chars().count())
+                    && !client.name.contains(|c: char| c.is_whitespace() || c.is_control()),
                 format!("clients[{i}].name"),
-                "expected a short name without blanks",
+                format!(
+                    "expected a short name without blanks and control characters, of {LONGEST_NAME} \
+                     letters at most"
+                ),
             );
             self.that(
                 seen.insert(&client.name),
@@ -207,7 +222,7 @@ impl Check {
         }
     }
 
-    /// Complains about a client nobody has declared, where clients are declared here at all.
+    /// Reports a client that is not declared, where clients are declared here at all.
     fn known_client(&mut self, session: &Session, path: String, name: &str) {
         let names: Vec<String> = match &session.source {
             Source::Twin(twin) => (1..=twin.clients).map(|m| format!("C{m}")).collect(),

@@ -18,6 +18,7 @@ use crate::evidence::ridge::Ridge;
 use crate::evidence::symbol::{Grading, LevelCuts, Symbol};
 use crate::evidence::threshold::NominalDistances;
 use crate::nn::kernel::gaussian::Gaussian;
+use crate::wire::{Order, ToSite};
 
 /// Ridge penalty of H̄.
 const LAMBDA: f64 = 1.0;
@@ -32,9 +33,11 @@ impl Answers {
         Self(vec![None; steps])
     }
 
-    /// ε̂ of one step.
-    pub(crate) fn take(&mut self, step: u64, epsilon: &[f32]) {
-        if let Some(answer) = self.0.get_mut(step as usize) {
+    /// What the server sent about one step; anything but ε̂ is not for here.
+    pub(crate) fn hear(&mut self, message: &ToSite) {
+        if let (Order::Prediction(epsilon), Some(answer)) =
+            (message.order(), self.0.get_mut(message.step() as usize))
+        {
             *answer = Some(epsilon.to_vec());
         }
     }

@@ -17,7 +17,7 @@ use crate::stream::decimate::Decimated;
 use crate::stream::resolution::{Grids, Resolution};
 use crate::stream::scaling::Scaling;
 use crate::stream::{
-    Continuity, Frame, Layout, Part, Row, Sensor, Stream, StreamError, UnusedRows, wild,
+    Continuity, Frame, Label, Layout, Part, Row, Sensor, Stream, StreamError, UnusedRows, wild,
 };
 
 /// The nominal rows of a session.
@@ -124,6 +124,8 @@ impl ClientMaterial {
 pub(crate) enum LeftOut {
     /// It never changed in the fit range.
     Constant,
+    /// It had no value in the fit range.
+    NoValue,
     /// It says what another one says.
     Repeats(String),
     /// It moves by less than three steps of its resolution, in nominal or in live data.
@@ -136,6 +138,7 @@ impl std::fmt::Display for LeftOut {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
             LeftOut::Constant => f.write_str("never changes"),
+            LeftOut::NoValue => f.write_str("has no value in the fit range"),
             LeftOut::Repeats(other) => write!(f, "repeats {other}"),
             LeftOut::TooCoarse => f.write_str("too coarse: it moves by less than three steps"),
             LeftOut::UnknownToTheModel => f.write_str("unknown to the delivered model"),
@@ -272,6 +275,9 @@ fn measured(
         if !more {
             break;
         }
+        if matches!(frame.label, Label::Anomalous { .. }) {
+            unused.labelled_anomalous += 1;
+        }
         let (first, _) = *span.get_or_insert((frame.time, frame.time));
         span = Some((first, frame.time));
         if frame.continuity != Continuity::Next && !marks.is_empty() {
@@ -387,7 +393,9 @@ fn moving(names: &[&str], fit: &[Option<Vec<f64>>]) -> (SensorView, Vec<(String,
     let mut moving = SensorView::default();
     for (i, sensor) in scaling.sensors.iter().enumerate() {
         if sensor.constant {
-            left_out.push((names[i].to_owned(), LeftOut::Constant));
+            let has_value = fit.iter().flatten().any(|row| row[i].is_finite());
+            let why = if has_value { LeftOut::Constant } else { LeftOut::NoValue };
+            left_out.push((names[i].to_owned(), why));
         } else {
             moving.push(i, names[i], sensor.mean, sensor.std);
         }

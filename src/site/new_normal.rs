@@ -128,10 +128,10 @@ impl NewNormal {
     pub(super) fn judge_by(&mut self, judged: Judged) -> bool {
         let fits = match &judged {
             Judged::AsCalibrated => true,
-            Judged::Provisionally { squared, .. } => *squared >= 1.0,
+            Judged::Provisionally { squared, .. } => (1.0..f32::MAX).contains(squared),
             Judged::Anew { shift, squared } => {
                 shift.len() == self.shifted.len()
-                    && *squared >= 1.0
+                    && (1.0..f32::MAX).contains(squared)
                     && shift.iter().all(|shift| shift.is_finite())
             }
         };

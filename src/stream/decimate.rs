@@ -199,7 +199,7 @@ impl<S: Stream> Stream for Decimated<S> {
             }
             self.has_pending = false;
             self.sum.add(cell, &self.pending);
-            // The last sample of a block completes it: nobody has to wait for the next one.
+            // The last sample of a block completes it: there is no need to wait for the next one.
             let next = self.pending.time.as_nanosecond() + self.period;
             if next.div_euclid(self.block) != cell {
                 self.emit(frame);

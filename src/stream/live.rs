@@ -14,7 +14,7 @@
 //! | `assembler`, `elsewhere`, `known`, `tag` | values → rows on a grid: late, doubled, bad, silent, clock moved |
 //! | `reader` | all of these, without input or output |
 //! | `kept` | nominal rows on disk |
-//! | `status` | how the source stands, for whoever shows it |
+//! | `status` | the state of the source, for screens and summaries |
 
 pub(crate) mod arrival;
 pub(crate) mod assembler;
@@ -36,6 +36,7 @@ pub(crate) mod versions;
 #[cfg(test)]
 mod tests;
 
+use std::fs::File;
 use std::time::{Duration, Instant};
 
 use jiff::Timestamp;
@@ -86,6 +87,8 @@ pub(crate) struct LiveStream {
     held: Option<Frame>,
     /// Lines that are being read, how far, and when they arrived.
     lines: (Vec<u8>, usize, Duration),
+    /// Nobody else gathers rows of this session as long as this is held.
+    lock: Option<File>,
 }
 
 impl LiveStream {
@@ -135,10 +138,22 @@ impl LiveStream {
             failed: None,
             held: None,
             lines: (Vec::new(), 0, Duration::ZERO),
+            lock: None,
         }
     }
 
-    /// How the source stands, for whoever shows it.
+    /// Keeps the right to gather rows of the session for as long as the source is open.
+    pub(crate) fn keep_lock(&mut self, lock: Option<File>) {
+        self.lock = lock;
+    }
+
+    /// The clock of the source moved before the row that was taken last: the stamp that was expected, and
+    /// the one that came.
+    pub(crate) fn clock_moved(&self) -> Option<(Timestamp, Timestamp)> {
+        self.reader.clock_moved()
+    }
+
+    /// The state of the source, for screens and summaries.
     pub(crate) fn status(&self) -> Shared {
         Shared::clone(&self.status)
     }

@@ -1,8 +1,9 @@
 //! The synthetic plants of the studies, with known graph, states and root causes.
 //!
 //! Family A is the paper's LSTM plant; B is made of processes that no client's model resembles;
-//! H is B made hard; S is B struck by sudden accidents. A stream is one run: fit, calibration and
-//! nominal slices, then a slice with faults ([`slices`]). Only S is watched in short runs. What is measured is in raw units; scaling belongs to whoever reads it.
+//! H is B made hard; S is B struck by sudden accidents. A stream is one run, only S is watched in short
+//! runs: fit, calibration and nominal slices, then a slice with faults ([`slices`]). Measurements are in
+//! raw units; readers scale them.
 //!
 //! With P = 2 states and D = 4 channels a client m of family A moves by
 //!
@@ -31,7 +32,7 @@
 //! | channels of a sensor fault | every set of at least 1 (stuck-at: 2) channels equally likely |
 //! | sensor bias | one size a fault, a sign for every channel |
 //! | stuck-at | the first value is measured, noise included, then held |
-//! | who feels a fault | descendants of the root; nobody when only sensors are faulty; everybody (S) |
+//! | clients affected by a fault | descendants of the root; none when only sensors are faulty; all (S) |
 //! | accidents (S) | one in each run of 100 steps, 8 to 30 steps after its start, 20 to 40 steps long; the root is pushed by 2.5 to 5, every other client by 0.2 to 0.6 of that, in a direction of its own, in the same step or the next |
 //! | between runs (S) | the plant goes on for 100 steps that nobody sees |
 //! | whole numbers | lengths, delays, periods and times between set points include both ends |

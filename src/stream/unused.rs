@@ -22,6 +22,12 @@ pub(crate) struct UnusedRows {
     /// Wild values of nominal data. Their rows are used without them.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub(crate) wild_values: u64,
+    /// How often the clock of nominal data moved. Its rows are used.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub(crate) clock_moves: u64,
+    /// Rows of nominal data that are labelled anomalous. They are used: what they show counts as normal.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub(crate) labelled_anomalous: u64,
 }
 
 // The form that serde asks for.
@@ -45,7 +51,10 @@ impl UnusedRows {
             NoteKind::WrongStamp => &mut self.wrong_stamp,
             NoteKind::TruncatedRow | NoteKind::Unreadable => &mut self.truncated_row,
             NoteKind::DuplicateTag => &mut self.duplicate_tag,
-            NoteKind::ClockMoved { .. } => return,
+            NoteKind::ClockMoved { .. } => {
+                self.clock_moves += 1;
+                return;
+            }
         };
         *of_kind += rows;
         self.rows += rows;
@@ -63,7 +72,23 @@ impl UnusedRows {
             1 => Some(format!("1 wild value of the {data} taken out")),
             values => Some(format!("{values} wild values of the {data} taken out")),
         };
-        rows.into_iter().chain(values).reduce(|rows, values| format!("{rows}; {values}"))
+        let moves = match self.clock_moves {
+            0 => None,
+            1 => Some(format!("the clock of the {data} moved; its rows are used")),
+            moves => {
+                Some(format!("the clock of the {data} moved {moves} times; its rows are used"))
+            }
+        };
+        let labelled = match self.labelled_anomalous {
+            0 => None,
+            rows => Some(format!(
+                "{rows} rows of the {data} are labelled anomalous, and what they show counts as normal"
+            )),
+        };
+        [rows, values, moves, labelled]
+            .into_iter()
+            .flatten()
+            .reduce(|one, two| format!("{one}; {two}"))
     }
 
     /// Every reason that there was, with its count, in words.

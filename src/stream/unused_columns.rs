@@ -22,7 +22,7 @@ pub(crate) enum ColumnKind {
     Unknown,
 }
 
-/// The columns that nobody uses and that may be commands or set points, in the order of the data. Of
+/// The columns that no client uses and that may be commands or set points, in the order of the data. Of
 /// data whose tags are described, other columns are left out.
 pub(crate) fn unused_columns(
     session: &Session,

@@ -2,7 +2,7 @@
 //! such as 1e10 or −2147483648.
 //!
 //! One wild value in nominal data makes a spread so wide that nothing is unusual any more. Live wild
-//! values are faults and are told as such; nominal ones are taken out before anything is learned.
+//! values are faults and are reported as such; nominal ones are taken out before anything is learned.
 
 /// A value is wild when it is so many widths of the middle half of the values away from that half.
 /// Of 2859 columns of real plants none goes further than 79.

@@ -3,15 +3,14 @@
 //!
 //! The lines are made of the rows of other studies. A line whose study was not run says so.
 
+mod sections;
 #[cfg(test)]
 mod tests;
 
 use serde_json::Value;
 
-use super::detection::{AT_PAPERS, PAPERS};
-use super::published::{TABLE_2, TABLE_3, Table4};
+use self::sections::SECTIONS;
 use super::report::{Cell, Report, Row, Table};
-use crate::engine::experiment::Variant;
 
 /// The name under which `headwater study` knows it.
 pub(crate) const NAME: &str = "overview";
@@ -19,33 +18,20 @@ pub(crate) const NAME: &str = "overview";
 pub(crate) const ABOUT: &str =
     "one line for every table and figure of the paper, from the results of the other studies";
 
-/// Families of the paper's plant and of the stand-in for its testbed: at the paper's settings, at ours.
-const SYNTHETIC: [&str; 2] = [AT_PAPERS.name, PAPERS.name];
-const PLANT: [&str; 2] = ["plant-paper", "plant"];
-const DAYS: [&str; 2] = ["plant-paper", "plant-attack-day"];
-const HAI: [&str; 2] = ["hai-23.05-aug-12-paper", "hai-23.05-aug-12"];
-
-/// One line.
-struct Entry {
-    /// Where it stands in the paper.
+/// A table or figure of the paper, and the study that makes its lines.
+#[derive(Clone, Copy)]
+struct Section {
     of: &'static str,
-    figure: &'static str,
-    printed: fn() -> String,
     study: &'static str,
     /// At the paper's settings and at ours.
     families: [&'static str; 2],
-    value: fn(&Found, &str) -> Option<String>,
+    lines: &'static [Line],
 }
 
-const fn entry(
-    of: &'static str,
+struct Line {
     figure: &'static str,
-    study: &'static str,
-    families: [&'static str; 2],
     printed: fn() -> String,
     value: fn(&Found, &str) -> Option<String>,
-) -> Entry {
-    Entry { of, figure, printed, study, families, value }
 }
 
 /// The rows of a study.
@@ -84,289 +70,9 @@ fn number(row: &Row, name: &str) -> Option<f64> {
     row.get(name).and_then(Value::as_f64)
 }
 
-/// A run length; where none ended, at least what was watched.
-fn length(found: &Found, family: &str, method: &str, name: &str) -> Option<String> {
-    let least =
-        || Some(format!(">{:.1}", found.figure(family, method, &format!("{name}_at_least"))?));
-    found.figure(family, method, name).map(|value| format!("{value:.1}")).or_else(least)
+fn lines() -> impl Iterator<Item = (&'static Section, &'static Line)> {
+    SECTIONS.iter().flat_map(|section| section.lines.iter().map(move |line| (section, line)))
 }
-
-fn lengths(found: &Found, family: &str, method: &str) -> Option<String> {
-    let of = |name| length(found, family, method, name);
-    Some(format!("{} / {}", of("arl0")?, of("arl1")?))
-}
-
-/// The paper's ARL0 and ARL1 of Table 2.
-fn table_2(model: Variant) -> String {
-    let printed = TABLE_2.iter().find(|printed| printed.model == model);
-    printed.map_or_else(String::new, |p| format!("{:.1} / {:.1}", p.arl0, p.arl1))
-}
-
-/// Its precision, recall and F1.
-fn roots_2(model: Variant) -> String {
-    let printed = TABLE_2.iter().find(|printed| printed.model == model);
-    let roots = printed.and_then(|printed| printed.root_cause);
-    roots.map_or_else(String::new, |[p, r, f1]| format!("{p:.2} / {r:.2} / {f1:.2}"))
-}
-
-fn table_4(model: Variant, percentile: f64) -> String {
-    let printed = Table4::find(model, percentile);
-    printed.map_or_else(String::new, |p| format!("{:.1} / {:.1}", p.arl0_min, p.arl1_min))
-}
-
-fn roots_4(percentile: f64) -> String {
-    let printed = Table4::find(Variant::Federated, percentile);
-    let roots = printed.and_then(|printed| printed.root_cause);
-    roots.map_or_else(String::new, |r| {
-        format!("{:.0} % / {:.1} min", 100.0 * r.accuracy, r.delay_min.0)
-    })
-}
-
-/// Share of attacks whose first alarm names the origin, and the mean time until it does.
-fn accuracy(found: &Found, family: &str, method: &str) -> Option<String> {
-    let share = 100.0 * found.figure(family, method, "rca_accuracy")?;
-    let delay = found.figure(family, method, "delay");
-    let delay = delay.map_or_else(|| "–".into(), |minutes| format!("{minutes:.1} min"));
-    Some(format!("{share:.0} % / {delay}"))
-}
-
-/// Precision, recall and F1 per step of anomalies.
-fn inside(found: &Found, family: &str, method: &str) -> Option<String> {
-    found.figures(family, method, &["inside_precision", "step_recall", "inside_f1"], 2)
-}
-
-/// |corr| between clients of the four models.
-fn correlations(found: &Found, family: &str) -> Option<String> {
-    let models = ["proprietary", "augmented", "server", "oracle"];
-    let of = |model| Some(format!("{:.2}", found.figure(family, model, "correlation")?));
-    Some(models.into_iter().map(of).collect::<Option<Vec<_>>>()?.join(" / "))
-}
-
-/// The most noise in a direction with which a loss stays within twice its value without any.
-fn stable(found: &Found, family: &str, direction: &str, loss: &str) -> Option<f64> {
-    let wanted = [("family", family), ("direction", direction)];
-    let losses: Vec<(f64, Option<f64>)> = found
-        .rows(&wanted)
-        .filter_map(|row| Some((number(row, "sigma")?, number(row, loss))))
-        .collect();
-    let clean = losses.iter().find(|(sigma, _)| *sigma == 0.0)?.1?;
-    let is_kept = |(_, loss): &&(f64, Option<f64>)| loss.is_some_and(|loss| loss <= 2.0 * clean);
-    losses.iter().take_while(is_kept).last().map(|(sigma, _)| *sigma)
-}
-
-/// The same for both losses.
-fn stable_losses(found: &Found, family: &str, direction: &str) -> Option<String> {
-    let of = |loss| stable(found, family, direction, loss);
-    Some(format!("{} / {}", of("server_loss")?, of("client_loss")?))
-}
-
-/// The least and the greatest truth of a flag: a figure of the look-up with it.
-fn randomised(found: &Found, family: &str, flag: &str, figure: &str) -> Option<String> {
-    let other = if flag == "p_a" { "p_c" } else { "p_a" };
-    let wanted = [("family", family)];
-    let mut rows: Vec<(f64, f64)> = found
-        .rows(&wanted)
-        .filter(|row| number(row, other) == Some(1.0))
-        .filter_map(|row| Some((number(row, flag)?, number(row, figure)?)))
-        .collect();
-    rows.sort_by(|a, b| b.0.total_cmp(&a.0));
-    let ((_, clean), (_, noised)) = (rows.first()?, rows.last()?);
-    Some(format!("{clean:.2} → {noised:.2}"))
-}
-
-/// A figure at the lowest and at the highest percentile of τ_a.
-fn over_tau(found: &Found, family: &str, figure: &str, digits: usize) -> Option<String> {
-    let wanted = [("family", family)];
-    let values: Vec<f64> = found.rows(&wanted).filter_map(|row| number(row, figure)).collect();
-    Some(format!("{:.digits$} → {:.digits$}", values.first()?, values.last()?))
-}
-
-fn losses(found: &Found, settings: &str) -> Option<String> {
-    let method =
-        if settings == AT_PAPERS.name { "federated, the paper's settings" } else { "federated" };
-    let of = |clients: usize| {
-        let loss = found.figure(&format!("A{clients}"), method, "server_loss")?;
-        Some(format!("{loss:.3}"))
-    };
-    Some([2, 4, 8, 16].into_iter().map(of).collect::<Option<Vec<_>>>()?.join(" / "))
-}
-
-/// In the order of the paper.
-const ENTRIES: [Entry; 21] = [
-    entry(
-        "Table 2",
-        "ARL0 / ARL1 of the framework, steps",
-        "detection",
-        SYNTHETIC,
-        || table_2(Variant::Federated),
-        |found, family| lengths(found, family, "federated, flags at 95 %"),
-    ),
-    entry(
-        "Table 2",
-        "the same of the proprietary model",
-        "detection",
-        SYNTHETIC,
-        || table_2(Variant::OnlyProprietary),
-        |found, family| lengths(found, family, "only proprietary model, flags at 95 %"),
-    ),
-    entry(
-        "Table 2",
-        "precision / recall / F1 inside anomalies",
-        "detection",
-        SYNTHETIC,
-        || roots_2(Variant::Federated),
-        |found, family| inside(found, family, "paper-95"),
-    ),
-    entry(
-        "Table 2",
-        "the same of pre-trained clients",
-        "detection",
-        SYNTHETIC,
-        || roots_2(Variant::PreTrainedClients),
-        |found, family| inside(found, family, "pre-trained-95"),
-    ),
-    entry(
-        "Table 2",
-        "F1 end to end; ours is evidence mode",
-        "detection",
-        SYNTHETIC,
-        || "–".into(),
-        |found, family| {
-            let method = if family == AT_PAPERS.name { "paper-95" } else { "evidence" };
-            found.figures(family, method, &["f1"], 2)
-        },
-    ),
-    entry(
-        "Table 3",
-        "L_s with 2 / 4 / 8 / 16 clients",
-        "scalability",
-        SYNTHETIC,
-        || TABLE_3.map(|line| format!("{:.3}", line.server_loss)).join(" / "),
-        losses,
-    ),
-    entry(
-        "Table 4",
-        "plant, 95 %: ARL0 / ARL1 of flags, min",
-        "plant",
-        PLANT,
-        || table_4(Variant::Federated, 95.0),
-        |found, family| lengths(found, family, "federated, flags at 95 %"),
-    ),
-    entry(
-        "Table 4",
-        "the same of the oracle",
-        "plant",
-        PLANT,
-        || table_4(Variant::CentralisedOracle, 95.0),
-        |found, family| lengths(found, family, "centralised oracle, flags at 95 %"),
-    ),
-    entry(
-        "Table 4",
-        "plant, 95 %: RCA accuracy / delay",
-        "plant",
-        DAYS,
-        || roots_4(95.0),
-        |found, family| accuracy(found, family, "paper-95"),
-    ),
-    entry(
-        "Table 4",
-        "plant, 99.5 %: the same",
-        "plant",
-        DAYS,
-        || roots_4(99.5),
-        |found, family| accuracy(found, family, "paper-99.5"),
-    ),
-    entry(
-        "Table 4",
-        "plant: the same in evidence mode",
-        "plant",
-        DAYS,
-        || "–".into(),
-        |found, family| accuracy(found, family, "evidence"),
-    ),
-    entry(
-        "Table 4",
-        "HAI 23.05, 95 %: RCA accuracy / delay",
-        "hai",
-        HAI,
-        || roots_4(95.0),
-        |found, family| accuracy(found, family, "paper-95"),
-    ),
-    entry(
-        "Fig. 2",
-        "|corr|: proprietary / augmented / server / oracle",
-        "correlation",
-        SYNTHETIC,
-        || "picture: first dark, others alike".into(),
-        correlations,
-    ),
-    entry(
-        "Fig. 3",
-        "σ with L_s / L_a at most doubled, states",
-        "privacy",
-        SYNTHETIC,
-        || "picture: 10 / 100000".into(),
-        |found, family| stable_losses(found, family, "states up"),
-    ),
-    entry(
-        "Fig. 3",
-        "the same, gradients",
-        "privacy",
-        SYNTHETIC,
-        || "picture: 10 / 100000".into(),
-        |found, family| stable_losses(found, family, "gradients down"),
-    ),
-    entry(
-        "Fig. 4",
-        "recall inside anomalies, p_a from 1 to the least",
-        "privacy",
-        SYNTHETIC,
-        || "picture: falls".into(),
-        |found, family| randomised(found, family, "p_a", "inside_recall"),
-    ),
-    entry(
-        "Fig. 4",
-        "the same, p_c from 1 to the least",
-        "privacy",
-        SYNTHETIC,
-        || "picture: stable".into(),
-        |found, family| randomised(found, family, "p_c", "inside_recall"),
-    ),
-    entry(
-        "Fig. 5",
-        "ARL0, τ_a from the 75th to the 97.5th percentile",
-        "threshold",
-        SYNTHETIC,
-        || "picture: rises".into(),
-        |found, family| over_tau(found, family, "arl0", 1),
-    ),
-    entry(
-        "Fig. 5",
-        "ARL1, the same",
-        "threshold",
-        SYNTHETIC,
-        || "picture: rises exponentially".into(),
-        |found, family| over_tau(found, family, "arl1_at_least", 2),
-    ),
-    entry(
-        "Fig. 6",
-        "|corr| on the plant, as Fig. 2",
-        "correlation",
-        PLANT,
-        || "picture: as Fig. 2".into(),
-        correlations,
-    ),
-    entry(
-        "Fig. 7",
-        "steps with r_c > r_a > r_o",
-        "residuals",
-        PLANT,
-        || "picture: most".into(),
-        |found, family| {
-            found.mean(family, "ordered").map(|share| format!("{:.0} %", 100.0 * share))
-        },
-    ),
-];
 
 /// Words where a study was not run, or has no such line.
 const ABSENT: &str = "not run";
@@ -376,12 +82,11 @@ pub(crate) fn overview(reports: &[Report]) -> Report {
     let headings = ["paper", "figure", "study", "paper's", "at the paper's settings", "at ours"];
     let mut table = Table::new("Every table and figure of the paper", 2, headings);
     let mut rows = Vec::new();
-    for entry in &ENTRIES {
-        let Entry { of, figure, study, families: [published, ours], .. } = *entry;
+    for (section, line) in lines() {
+        let (Section { of, study, families, .. }, figure) = (*section, line.figure);
         let report = reports.iter().find(|report| report.study == study);
         let found = Found(report.map_or(&[], |report| &report.rows));
-        let value = |family: &str| (entry.value)(&found, family);
-        let (printed, values) = ((entry.printed)(), [value(published), value(ours)]);
+        let (printed, values) = ((line.printed)(), families.map(|f| (line.value)(&found, f)));
         let words = |value: &Option<String>| value.clone().unwrap_or_else(|| ABSENT.into());
         let cells = [of.into(), figure.into(), study.into(), printed.clone()];
         table

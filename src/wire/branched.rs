@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use super::carrier::{Wire, WireError};
 use super::message::{Content, Message, Outgoing};
-use super::recorded::{Crossed, Entries, Recorded};
+use super::recorded::{Crossed, Entries, RecordedWire};
 use super::to_site::{Order, ToSite};
 
 /// Messages of a step, in the order in which the server hears them.
@@ -49,7 +49,7 @@ impl Switch {
                     continue;
                 }
                 let at = message.step().checked_sub(first).map(|at| at as usize);
-                // What has no step came with an order, and nobody orders anything any more.
+                // What has no step came with an order, and there are no orders any more.
                 if let Some(delivery) = at.and_then(|at| rest.steps.get_mut(at)) {
                     delivery.push(message);
                 }
@@ -66,7 +66,7 @@ impl Switch {
 
 /// The carrier.
 pub(crate) struct Branched {
-    recorded: Recorded,
+    recorded: RecordedWire,
     switch: Switch,
     /// What is being delivered.
     now: Option<VecDeque<Message>>,
@@ -74,7 +74,7 @@ pub(crate) struct Branched {
 
 impl Branched {
     /// The carrier of a log, and what turns it to other messages.
-    pub(crate) fn new(recorded: Recorded) -> (Self, Switch) {
+    pub(crate) fn new(recorded: RecordedWire) -> (Self, Switch) {
         let switch = Switch::default();
         switch.with(|state| state.log = recorded.left().to_vec());
         (Self { recorded, switch: switch.clone(), now: None }, switch)
@@ -110,7 +110,7 @@ impl Wire for Branched {
     fn send_to_site(&mut self, message: ToSite) -> Result<(), WireError> {
         self.switch.with(|state| {
             if let (Some(rest), Order::NameSensors) = (&mut state.rest, message.order()) {
-                // Whoever asks takes the answer before the next step.
+                // The answer is taken before the next step.
                 let answer = rest.answers.get(&(message.client(), message.step())).cloned();
                 rest.at_once.push_back(answer.into_iter().collect());
             }
@@ -140,7 +140,7 @@ mod tests {
         }
         let mut bytes = Vec::new();
         log.drain_into(&mut bytes);
-        let (mut wire, switch) = Branched::new(Recorded::new(bytes).expect("a log"));
+        let (mut wire, switch) = Branched::new(RecordedWire::new(bytes).expect("a log"));
         for step in 1..=2 {
             assert_eq!(wire.receive().map(|message| message.step()), Some(step));
             assert_eq!(wire.receive(), None);

@@ -13,7 +13,7 @@ use thiserror::Error;
 use crate::evidence::enrolment::Enrolment;
 use crate::privacy::{Faults, Flag, Quiet, Ranks, Released, Symbol};
 
-/// Version of the encoding. Since version 2 an enrolment tells how often the client's watch was raised;
+/// Version of the encoding. Since version 2 an enrolment states how often the client's watch was raised;
 /// since version 3 a symbol may come with a severity.
 pub(super) const VERSION: u8 = 3;
 
@@ -35,7 +35,7 @@ pub(super) const IN_PLACE: usize = 8;
 /// A few numbers. Those of usual states are kept in place, so that a message allocates nothing.
 pub(crate) type Numbers = SmallVec<[f32; IN_PLACE]>;
 
-/// What a site tells the server.
+/// A message of a site to the server.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub(crate) enum Content {
     /// [x̂_c(t−1), x_a(t)], once per training round.
@@ -141,7 +141,7 @@ impl Rehearsed {
     }
 }
 
-/// A message that a carrier has delivered. Nobody has checked what it says.
+/// A message that a carrier has delivered. Its content is not checked yet.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Message(Body);
 
@@ -226,7 +226,7 @@ impl Outgoing {
         Self::of(client, step, Content::Sensors(ranks.into_value()))
     }
 
-    /// What the client tells of itself before it is heard.
+    /// The client's enrolment, before its other messages count.
     pub(crate) fn enrolment(client: usize, step: u64, enrolment: Released<Enrolment>) -> Self {
         Self::of(client, step, Content::Enrolment(Box::new(enrolment.into_value())))
     }

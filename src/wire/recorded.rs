@@ -21,7 +21,7 @@ const TAKEN: u8 = 0;
 const UP: u8 = 1;
 const DOWN: u8 = 2;
 
-/// The log of a carrier, shared with whoever stores it.
+/// The log of a carrier, shared with the part that stores it.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct CarrierLog(Arc<Mutex<Vec<u8>>>);
 
@@ -32,6 +32,16 @@ impl CarrierLog {
             to.extend_from_slice(log);
             log.clear();
         });
+    }
+
+    /// A site of its own sent this encoded message to the server.
+    pub(crate) fn sent(&self, message: &[u8]) {
+        self.with(|log| append(log, UP, message));
+    }
+
+    /// A site of its own carried out this encoded order of the server.
+    pub(crate) fn obeyed(&self, order: &[u8]) {
+        self.with(|log| append(log, DOWN, order));
     }
 
     fn with<R>(&self, act: impl FnOnce(&mut Vec<u8>) -> R) -> R {
@@ -197,12 +207,12 @@ impl Iterator for Entries<'_> {
 
 /// A carrier that delivers the messages of a log again. What is sent over it goes nowhere: the sites
 /// that would hear it are not there.
-pub(crate) struct Recorded {
+pub(crate) struct RecordedWire {
     log: Vec<u8>,
     at: usize,
 }
 
-impl Recorded {
+impl RecordedWire {
     /// The carrier of `log`, if every entry of it can be read.
     pub(crate) fn new(log: Vec<u8>) -> Result<Self, DecodeError> {
         Entries::of(&log).try_for_each(|entry| entry.map(drop))?;
@@ -215,7 +225,7 @@ impl Recorded {
     }
 }
 
-impl Wire for Recorded {
+impl Wire for RecordedWire {
     fn send(&mut self, _: Outgoing) -> Result<(), WireError> {
         Ok(())
     }
@@ -270,7 +280,7 @@ mod tests {
     #[test]
     fn a_log_is_delivered_again_with_its_pauses() {
         let (bytes, received) = crossed();
-        let mut again = Recorded::new(bytes).expect("a log");
+        let mut again = RecordedWire::new(bytes).expect("a log");
         for two in received.chunks(2) {
             assert_eq!(again.receive().as_ref(), two.first());
             assert_eq!(again.receive().as_ref(), two.last());
@@ -282,9 +292,9 @@ mod tests {
     #[test]
     fn a_log_that_breaks_off_or_says_nonsense_is_refused() {
         let (bytes, _) = crossed();
-        assert!(Recorded::new(bytes[..bytes.len() - 3].to_vec()).is_err());
+        assert!(RecordedWire::new(bytes[..bytes.len() - 3].to_vec()).is_err());
         let mut wrong = bytes;
         wrong[0] = 9;
-        assert!(Recorded::new(wrong).is_err());
+        assert!(RecordedWire::new(wrong).is_err());
     }
 }

@@ -6,7 +6,7 @@ use super::message::{DecodeError, Numbers, decode, encode, sound, text};
 use super::narrow;
 use crate::privacy::{self, Released};
 
-/// What the server tells a site.
+/// A message of the server to a site.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub(crate) enum Order {
     /// ∂L_s/∂x_a(t), once per training round.

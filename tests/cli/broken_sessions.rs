@@ -52,6 +52,35 @@ fn with_data(data: &str) -> String {
 }
 
 #[test]
+fn a_name_that_would_change_the_terminal_or_fill_the_screen_is_refused() {
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let file = folder.path().join("s.ron");
+    let session = |name: &str| {
+        format!(
+            "Session(about: \"s\", source: Table(data: \".\", time: (column: \"t\")), \
+             clients: [(name: \"{name}\", columns: [\"a\"])])"
+        )
+    };
+    for name in ["A\\u{1b}[31m", "A\\u{7}", &"A".repeat(65), "A B", ""] {
+        std::fs::write(&file, session(name)).expect("written");
+        let output = headwater().arg("check").arg(&file).output().expect("the program runs");
+        let said = String::from_utf8_lossy(&output.stderr).into_owned();
+        assert_eq!(output.status.code(), Some(1), "{name:?}: {said}");
+        assert!(said.contains("clients[0].name: expected a short name"), "{name:?}: {said}");
+    }
+}
+
+#[test]
+fn a_byte_order_mark_in_front_of_a_session_changes_nothing() {
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let file = folder.path().join("s.ron");
+    let text = "\u{feff}Session(about: \"s\", source: Twin(clients: 2))";
+    std::fs::write(&file, text).expect("written");
+    let output = headwater().arg("check").arg(&file).output().expect("the program runs");
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+}
+
+#[test]
 fn a_misspelt_key_is_answered_with_the_nearest_known_one() {
     insta::assert_snapshot!(complaint(
         "Session(\n    about: \"x\",\n    source: Plant(attacks: Day),\n    thresolds: (tau_c: Value(3)),\n)"

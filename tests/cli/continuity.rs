@@ -2,15 +2,13 @@
 //! recording cannot be written goes on and shows it; a recording is run again and compared on a screen.
 
 use std::fs;
-use std::io::Write as _;
 use std::path::Path;
-use std::process::{Output, Stdio};
-use std::thread;
+use std::process::Output;
 
 use serde_json::Value;
 
 use crate::headwater;
-use crate::live::{Told, WATCHED, program, rows, session, told};
+use crate::live::{Told, WATCHED, program, rows, run_with_input, session, told};
 use crate::tty::Tty;
 
 const PROGRAM: &str = env!("CARGO_BIN_EXE_headwater");
@@ -39,21 +37,9 @@ fn stretch(from: usize, until: usize) -> String {
 
 /// Runs the session on rows from standard input.
 fn run(folder: &Path, file: &Path, text: String, more: &[&str]) -> Output {
-    let mut child = program(folder)
-        .args(["run", "--json", "--seed", "1"])
-        .arg(file)
-        .args(more)
-        .current_dir(folder)
-        .stdin(Stdio::piped())
-        .stdout(Stdio::piped())
-        .stderr(Stdio::piped())
-        .spawn()
-        .expect("the program runs");
-    let mut input = child.stdin.take().expect("its input");
-    let writer = thread::spawn(move || input.write_all(text.as_bytes()));
-    let output = child.wait_with_output().expect("it ends");
-    let _ = writer.join();
-    output
+    let mut command = program(folder);
+    command.args(["run", "--json", "--seed", "1"]).arg(file).args(more).current_dir(folder);
+    run_with_input(&mut command, text)
 }
 
 fn words(folder: &Path, args: &[&str], file: &Path, more: &[&str]) -> Output {

@@ -3,7 +3,7 @@
 use std::fs;
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
+use std::process::{Command, Output, Stdio};
 use std::sync::OnceLock;
 use std::thread;
 use std::time::{Duration, Instant};
@@ -11,20 +11,7 @@ use std::time::{Duration, Instant};
 use serde_json::Value;
 
 use super::started::Started;
-
-/// The program with folders of its own.
-pub(crate) fn program(folder: &Path) -> Command {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_headwater"));
-    let own = Path::new(env!("CARGO_TARGET_TMPDIR"));
-    command
-        .env_remove("RUST_BACKTRACE")
-        .env("NO_COLOR", "1")
-        .env("HEADWATER_CONFIG", own.join("config"))
-        .env("HEADWATER_LEDGERS", own.join("ledgers"))
-        .env("HEADWATER_CACHE", folder.join("cache"))
-        .env("HEADWATER_LIVE", folder.join("live"));
-    command
-}
+pub(crate) use super::support::{Told, program, told};
 
 /// A session that learns for six hours and then watches.
 pub(crate) fn session(folder: &Path, live: &str) -> PathBuf {
@@ -67,56 +54,24 @@ pub(crate) fn rows() -> &'static [String] {
     })
 }
 
-/// What a run on standard input told: facts, and words beside them.
-pub(crate) struct Told {
-    pub(crate) facts: Vec<Value>,
-    pub(crate) words: String,
-}
-
-impl Told {
-    pub(crate) fn of(&self, fact: &str) -> Vec<&Value> {
-        self.facts.iter().filter(|of| of["fact"] == fact).collect()
-    }
-
-    /// Whether a fact about the quality of data says `what`.
-    pub(crate) fn says(&self, what: &str) -> bool {
-        self.of("quality").iter().any(|of| of["what"].as_str().is_some_and(|w| w.contains(what)))
-    }
-
-    /// The number that stands before `what` in the summary of the source.
-    pub(crate) fn count(&self, what: &str) -> u64 {
-        let before = self.words.split(&format!(" {what}")).next().expect("a beginning");
-        let number = before.rsplit([' ', ';', ':']).next().expect("an end");
-        number.parse().unwrap_or_else(|_| panic!("no count of {what} in {}", self.words))
-    }
-}
-
-pub(crate) fn told(output: &std::process::Output) -> Told {
-    let words = String::from_utf8_lossy(&output.stderr).into_owned();
-    assert!(output.status.success(), "{words}");
-    let facts = String::from_utf8_lossy(&output.stdout);
-    let facts = facts.lines().map(|line| serde_json::from_str(line).expect("JSON")).collect();
-    Told { facts, words }
-}
-
 fn run_on(lines: &[String]) -> Told {
     let folder = tempfile::tempdir().expect("a folder for the test");
     let file = session(folder.path(), "input: Stdin");
-    let mut child = program(folder.path())
-        .args(["run", "--json", "--seed", "1"])
-        .arg(&file)
-        .stdin(Stdio::piped())
-        .stdout(Stdio::piped())
-        .stderr(Stdio::piped())
-        .spawn()
-        .expect("the program runs");
-    let text = lines.join("\n") + "\n";
+    let mut command = program(folder.path());
+    command.args(["run", "--json", "--seed", "1"]).arg(&file);
+    told(&run_with_input(&mut command, lines.join("\n") + "\n"))
+}
+
+/// Runs a command with `text` on its standard input.
+pub(crate) fn run_with_input(command: &mut Command, text: String) -> Output {
+    let piped = command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    let mut child = piped.spawn().expect("the program runs");
     let mut input = child.stdin.take().expect("its input");
     let writer = thread::spawn(move || input.write_all(text.as_bytes()));
     let output = child.wait_with_output().expect("it ends");
-    // A program that fails early reads no more.
+    // A program that ends early does not read all of it.
     let _ = writer.join();
-    told(&output)
+    output
 }
 
 /// The built-in attack day as the live sessions have it: unprotected.

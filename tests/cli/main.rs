@@ -23,6 +23,8 @@ mod faults;
 #[cfg(unix)]
 mod identity;
 mod init;
+#[cfg(unix)]
+mod joining;
 mod kept_history;
 mod ledger;
 mod ledger_budget;
@@ -33,6 +35,7 @@ mod manners;
 #[cfg(unix)]
 mod opened;
 #[cfg(unix)]
+#[path = "../support/proxy.rs"]
 mod proxy;
 mod readme;
 mod recording;
@@ -43,11 +46,17 @@ mod remote_live;
 #[cfg(unix)]
 mod rogue;
 mod run;
+#[cfg(unix)]
+mod site_recording;
 mod started;
+#[cfg(unix)]
+mod states;
 mod steady;
 #[cfg(unix)]
 mod storm;
 mod study;
+#[path = "../support/program.rs"]
+mod support;
 mod tables;
 #[cfg(unix)]
 mod terminal;

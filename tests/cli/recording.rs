@@ -9,6 +9,7 @@ use serde_json::Value;
 use tempfile::TempDir;
 
 use crate::headwater;
+use crate::started::Started;
 
 /// Three hours of normal operation and two hours of a day with one attack on the boiler.
 const SHORT: &str = "Session(about: \"a short day\", source: Plant(attacks: Only([\"S101\"]), \
@@ -233,16 +234,16 @@ fn a_file_that_is_recorded_to_is_refused_to_another_run() {
     assert!(complaint.contains("another run is recording to it"), "{complaint}");
 }
 
-fn paced(folder: &Path, file: &str, speed: &str) -> std::process::Child {
-    std::process::Command::new(env!("CARGO_BIN_EXE_headwater"))
+fn paced(folder: &Path, file: &str, speed: &str) -> Started {
+    let mut command = std::process::Command::new(env!("CARGO_BIN_EXE_headwater"));
+    command
         .current_dir(folder)
         .env("HEADWATER_CACHE", folder.join("cache"))
         .env("HEADWATER_CONFIG", folder.join("config"))
         .args(["run", "short.ron", "--json", "--speed", speed, "--record", file])
         .stdout(Stdio::piped())
-        .stderr(Stdio::null())
-        .spawn()
-        .expect("the program starts")
+        .stderr(Stdio::null());
+    Started::by(&mut command)
 }
 
 /// Waits until a file is there and something was stored in it.

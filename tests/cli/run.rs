@@ -42,7 +42,7 @@ fn named<'a>(facts: &'a [Value], word: &str) -> Vec<&'a Value> {
 }
 
 /// The lines without the two figures that depend on the machine.
-fn timeless(lines: &str) -> Vec<String> {
+pub(crate) fn timeless(lines: &str) -> Vec<String> {
     let without = |line: &str| {
         let mut fact: Value = serde_json::from_str(line).expect("a line is an object");
         if fact["fact"] != "summary" {

@@ -7,8 +7,10 @@ use std::process::{Command, Stdio};
 use std::thread::sleep;
 use std::time::Duration;
 
-use serde_json::Value;
 use tempfile::TempDir;
+
+use crate::run::timeless;
+use crate::started::Started;
 
 /// Two hours of normal operation and a day of 96 minutes, in blocks of ten seconds: no model is
 /// delivered for these, so all of them are made here.
@@ -40,16 +42,9 @@ fn command(folder: &Path, speed: &str) -> Command {
 fn said(output: &std::process::Output) -> Vec<String> {
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
     let text = String::from_utf8(output.stdout.clone()).expect("the answer is text");
-    let timeless = |line: &str| {
-        let mut fact: Value = serde_json::from_str(line).expect("a line is an object");
-        if fact["fact"] != "summary" {
-            return line.to_owned();
-        }
-        let fields = fact.as_object_mut().expect("an object");
-        assert!(fields.remove("wall_s").is_some() && fields.remove("steps_per_s").is_some());
-        fact.to_string()
-    };
-    text.lines().filter(|line| !line.contains("\"training\"")).map(timeless).collect()
+    let mut facts = timeless(&text);
+    facts.retain(|line| !line.contains("\"training\""));
+    facts
 }
 
 fn run(folder: &Path, speed: &str) -> Vec<String> {
@@ -63,7 +58,7 @@ fn facts_are_the_same_bytes_fresh_or_kept_at_any_speed_and_through_a_pause() {
     assert!(fresh.iter().any(|line| line.contains("\"opened\"")), "{fresh:?}");
     assert_eq!(fresh, run(folder.path(), "max"), "kept models");
     assert_eq!(fresh, run(folder.path(), "4000"), "a quick replay");
-    let slow = command(folder.path(), "3000").spawn().expect("the program runs");
+    let slow = Started::by(&mut command(folder.path(), "3000"));
     let id = slow.id().to_string();
     for signal in ["-STOP", "-CONT"] {
         sleep(Duration::from_millis(500));

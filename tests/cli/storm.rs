@@ -18,6 +18,7 @@ use rand::{RngExt as _, SeedableRng as _};
 use tempfile::TempDir;
 
 use crate::headwater;
+use crate::started::Started;
 use crate::tty::{Tty, signal};
 
 const PROGRAM: &str = env!("CARGO_BIN_EXE_headwater");
@@ -243,7 +244,8 @@ fn sigterm_at_any_moment_of_training_leaves_no_partial_file_and_ends_with_an_err
     for kill in 0..kills {
         let folder = place(LONG, false);
         let command = ["train", "run"][kill as usize % 2];
-        let mut child = Command::new(PROGRAM)
+        let mut program = Command::new(PROGRAM);
+        program
             .args([command, "own.ron"])
             .current_dir(folder.path())
             .env("NO_COLOR", "1")
@@ -253,9 +255,8 @@ fn sigterm_at_any_moment_of_training_leaves_no_partial_file_and_ends_with_an_err
             .env("HEADWATER_RECORDINGS", folder.path().join("recordings"))
             .stdin(Stdio::null())
             .stdout(Stdio::null())
-            .stderr(Stdio::piped())
-            .spawn()
-            .expect("the program runs");
+            .stderr(Stdio::piped());
+        let mut child = Started::by(&mut program);
         sleep(Duration::from_millis(random.random_range(0..1500)));
         let ended = child.try_wait().expect("it can be asked").is_some();
         if !ended {

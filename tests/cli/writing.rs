@@ -4,9 +4,10 @@ use std::fs::{self, File};
 use std::path::Path;
 use std::process::{Child, Command, Output, Stdio};
 use std::thread::sleep;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use crate::headwater;
+use crate::started::Started;
 
 fn make(folder: &Path, more: &[&str]) -> Output {
     headwater()
@@ -87,17 +88,17 @@ fn train_with_force_replaces_a_file() {
 
 /// Starts the program without waiting for it.
 #[cfg(unix)]
-fn start(folder: &Path, args: &[&str]) -> Child {
-    Command::new(env!("CARGO_BIN_EXE_headwater"))
+fn start(folder: &Path, args: &[&str]) -> Started {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_headwater"));
+    command
         .args(args)
         .current_dir(folder)
         .env("NO_COLOR", "1")
         .env("HEADWATER_CACHE", folder.join("cache"))
         .stdin(Stdio::null())
         .stdout(Stdio::piped())
-        .stderr(Stdio::piped())
-        .spawn()
-        .expect("the program runs")
+        .stderr(Stdio::piped());
+    Started::by(&mut command)
 }
 
 /// Waits until `is_so`, which must happen before the program ends.
@@ -135,7 +136,7 @@ const LONG: [&str; 6] = ["make", "plant", "--hours", "100000", "--out", "out"];
 #[test]
 #[cfg(unix)]
 fn an_interrupted_make_leaves_no_partial_file_and_says_what_remains() {
-    for signal in ["-INT", "-TERM"] {
+    for signal in ["-INT", "-TERM", "-HUP"] {
         let folder = tempfile::tempdir().expect("a temporary folder");
         let out = folder.path().join("out");
         let mut child = start(folder.path(), &LONG);
@@ -219,6 +220,46 @@ fn catches_sigterm(id: u32) -> bool {
     let caught = status.lines().find_map(|line| line.strip_prefix("SigCgt:"));
     let caught = caught.and_then(|mask| u64::from_str_radix(mask.trim(), 16).ok());
     caught.is_some_and(|mask| mask & (1 << 14) != 0)
+}
+
+#[test]
+#[cfg(target_os = "linux")]
+fn a_make_that_was_started_to_outlive_its_terminal_does() {
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let out = folder.path().join("out");
+    let mut command = Command::new("nohup");
+    command.arg(env!("CARGO_BIN_EXE_headwater")).args(LONG).current_dir(folder.path());
+    command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
+    let mut child = Started::by(&mut command);
+    wait_until(&mut child, || is_writing(&out));
+    send("-HUP", &child);
+    sleep(Duration::from_millis(500));
+    assert!(child.try_wait().expect("it can be asked").is_none(), "it goes on");
+    send("-TERM", &child);
+    assert_eq!(child.wait().expect("it ends").code(), Some(1));
+    assert!(!out.exists(), "no partial file");
+}
+
+#[test]
+#[cfg(target_os = "linux")]
+fn ctrl_c_ends_a_study_within_seconds_and_says_that_it_is_incomplete() {
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let mut child = start(folder.path(), &["study", "threshold"]);
+    let id = child.id();
+    wait_until(&mut child, || catches_sigterm(id));
+    sleep(Duration::from_secs(1));
+    let begun = Instant::now();
+    send("-INT", &child);
+    let output = child.wait_with_output().expect("it ends");
+    let took = begun.elapsed();
+    let said = complaint(&output);
+    assert_eq!(output.status.code(), Some(1), "{said}");
+    assert!(said.contains("interrupted:"), "{said}");
+    assert!(said.contains("what is finished is kept, and the same command goes on"), "{said}");
+    // 2.5 s, and what a busy machine takes beyond.
+    assert!(took < Duration::from_secs(10), "{took:?}");
+    let studies = folder.path().join("cache/studies");
+    assert!(!studies.exists() || names(&studies).iter().all(|n| !n.ends_with(".partial")));
 }
 
 #[test]

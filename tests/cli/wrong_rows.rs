@@ -223,7 +223,7 @@ fn a_row_stamped_2099_costs_itself_and_nothing_else() {
         let check = plant.check();
         assert!(check.contains("1499 frames of 1 s"), "{check}");
         assert!(check.contains("1 × time stamp does not fit the rows around it"), "{check}");
-        assert!(check.ends_with("ok: every row was read; 1 row is not used, as told above\n"));
+        assert!(check.ends_with("ok: every row was read; 1 row is not used, see above\n"));
         plant.live[row][0] = right;
     }
 }
@@ -330,6 +330,36 @@ fn rows_of_the_nominal_data_that_are_not_used_are_told_by_run_as_well() {
     assert!(plant.check().contains("3 rows are not used"));
     let screen = plant.said(&["screen", "plant.ron", "--at", "+5m", "--size", "160x40"]);
     assert!(screen.contains("? 3 nominal rows left out"), "{screen}");
+}
+
+#[test]
+fn nominal_rows_that_are_labelled_anomalous_and_a_nominal_clock_that_moves_are_told() {
+    let plant = Plant::new(1);
+    let file = plant.folder.path().join("plant.ron");
+    let text = fs::read_to_string(&file).expect("written");
+    // Row 100 to row 149 of the nominal data.
+    let labels = "labels: Events([(id: \"1\", start: \"2024-10-26 23:46:40\", \
+                  end: \"2024-10-26 23:47:29\")]), seed: 1";
+    fs::write(&file, text.replace("seed: 1", labels)).expect("writable");
+    // An hour back in the middle of the fit range.
+    let mut nominal = plant.nominal.clone();
+    for (t, row) in nominal.iter_mut().enumerate().take(300) {
+        row[0] = (begin() + SignedDuration::from_secs(whole(t) - 900 + 3600)).to_string();
+    }
+    plant.write("nominal.csv", &nominal);
+    let facts = plant.run();
+    let unused = &summary(&facts)["unused_nominal_rows"];
+    assert_eq!(unused["clock_moves"], 1, "{unused}");
+    assert!(
+        quality(&facts).iter().any(|(_, what)| what.contains("clock of the nominal data moved"))
+    );
+    plant.write("nominal.csv", &plant.nominal);
+    let facts = plant.run();
+    let unused = &summary(&facts)["unused_nominal_rows"];
+    assert_eq!(unused["labelled_anomalous"], 50, "{unused}");
+    let what =
+        "50 rows of the nominal data are labelled anomalous, and what they show counts as normal";
+    assert!(quality(&facts).contains(&(None, what)), "{:?}", quality(&facts));
 }
 
 #[test]

@@ -1,30 +1,16 @@
-//! A plant that is an OPC UA server, a run that watches it, and a cable between them.
+//! A plant that is an OPC UA server, and a run that watches it.
 
 use std::fs;
 use std::io::{BufRead as _, BufReader, Read as _, Write as _};
-use std::net::{Shutdown, TcpListener, TcpStream};
+use std::net::{TcpListener, TcpStream};
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Output, Stdio};
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex};
+use std::process::{Child, Command, Stdio};
 use std::thread;
 use std::time::{Duration, Instant};
 
 use serde_json::Value;
 
-/// The program with folders of its own.
-pub(crate) fn program(folder: &Path) -> Command {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_headwater"));
-    let own = Path::new(env!("CARGO_TARGET_TMPDIR"));
-    command
-        .env_remove("RUST_BACKTRACE")
-        .env("NO_COLOR", "1")
-        .env("HEADWATER_CONFIG", own.join("config"))
-        .env("HEADWATER_LEDGERS", own.join("ledgers"))
-        .env("HEADWATER_CACHE", folder.join("cache"))
-        .env("HEADWATER_LIVE", folder.join("live"));
-    command
-}
+use super::program::{Told, facts, program};
 
 /// A session that learns for eight hours and then watches.
 pub(crate) fn session(folder: &Path, input: &str, metrics: u16) -> PathBuf {
@@ -175,40 +161,6 @@ impl Drop for Plant {
     }
 }
 
-/// What a run told: facts, and words beside them.
-pub(crate) struct Told {
-    pub(crate) facts: Vec<Value>,
-    pub(crate) words: String,
-}
-
-impl Told {
-    pub(crate) fn of(&self, fact: &str) -> Vec<&Value> {
-        self.facts.iter().filter(|of| of["fact"] == fact).collect()
-    }
-
-    /// Whether a fact about the quality of data says `what`.
-    pub(crate) fn says(&self, what: &str) -> bool {
-        self.of("quality").iter().any(|of| of["what"].as_str().is_some_and(|w| w.contains(what)))
-    }
-
-    /// The number that stands before `what` in the summary of the source.
-    pub(crate) fn count(&self, what: &str) -> u64 {
-        let before = self.words.split(&format!(" {what}")).next().expect("a beginning");
-        let number = before.rsplit([' ', ';', ':']).next().expect("an end");
-        number.parse().unwrap_or_else(|_| panic!("no count of {what} in {}", self.words))
-    }
-}
-
-pub(crate) fn told(output: &Output) -> Told {
-    let words = String::from_utf8_lossy(&output.stderr).into_owned();
-    assert!(output.status.success(), "{words}");
-    Told { facts: facts(&String::from_utf8_lossy(&output.stdout)), words }
-}
-
-fn facts(text: &str) -> Vec<Value> {
-    text.lines().map(|line| serde_json::from_str(line).expect("JSON")).collect()
-}
-
 /// What was opened: number, time, root. Noise of a live run comes from the operating system, and moves
 /// a posterior in its last digits.
 pub(crate) fn incidents(told: &Told) -> Vec<String> {
@@ -263,52 +215,5 @@ impl Drop for Running {
         }
         let _ = self.child.kill();
         let _ = self.child.wait();
-    }
-}
-
-/// A cable to a port that can be cut: open connections break, new ones are refused by silence.
-pub(crate) struct Cable {
-    pub(crate) port: u16,
-    is_cut: Arc<AtomicBool>,
-    open: Arc<Mutex<Vec<TcpStream>>>,
-}
-
-impl Cable {
-    pub(crate) fn to(port: u16) -> Self {
-        let listener = TcpListener::bind(("127.0.0.1", 0)).expect("a free port");
-        let own = listener.local_addr().expect("an address").port();
-        let (is_cut, open) = (Arc::new(AtomicBool::new(false)), Arc::new(Mutex::new(Vec::new())));
-        let cable = Self { port: own, is_cut: Arc::clone(&is_cut), open: Arc::clone(&open) };
-        thread::spawn(move || {
-            for near in listener.incoming().flatten() {
-                if is_cut.load(Ordering::Relaxed) {
-                    continue;
-                }
-                let Ok(far) = TcpStream::connect(("127.0.0.1", port)) else { continue };
-                let mut ends = open.lock().expect("nobody panicked");
-                for (mut from, mut to) in [
-                    (near.try_clone().expect("a socket"), far.try_clone().expect("a socket")),
-                    (far.try_clone().expect("a socket"), near.try_clone().expect("a socket")),
-                ] {
-                    thread::spawn(move || {
-                        let _ = std::io::copy(&mut from, &mut to);
-                        let _ = to.shutdown(Shutdown::Both);
-                    });
-                }
-                ends.extend([near, far]);
-            }
-        });
-        cable
-    }
-
-    pub(crate) fn cut(&self) {
-        self.is_cut.store(true, Ordering::Relaxed);
-        for end in self.open.lock().expect("nobody panicked").drain(..) {
-            let _ = end.shutdown(Shutdown::Both);
-        }
-    }
-
-    pub(crate) fn mend(&self) {
-        self.is_cut.store(false, Ordering::Relaxed);
     }
 }

@@ -70,7 +70,7 @@ pub(super) struct Tables {
     pub(super) time: Option<TimeColumn>,
     /// Seconds from one row to the next.
     pub(super) period_s: f64,
-    /// Values of the label column that say "nobody knows".
+    /// Values of the label column that mean "not known".
     pub(super) unlabelled: Vec<f64>,
     /// Files of another header, or of too few rows.
     pub(super) others: Vec<String>,

@@ -25,7 +25,7 @@ impl Bar {
         Self(bar)
     }
 
-    /// One that nobody sees, for a screen of its own.
+    /// A hidden one, beside a screen.
     pub(crate) fn hidden() -> Self {
         Self(ProgressBar::hidden())
     }

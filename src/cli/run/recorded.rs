@@ -6,14 +6,14 @@ use std::path::Path;
 
 use color_eyre::eyre::{Result, bail, eyre};
 
-use super::{Printer, RunArgs, text};
+use super::{Printer, RunArgs, of_site, text};
 use crate::cli::run::bar::Bar;
 use crate::engine;
 use crate::engine::handle::{EngineEvent, Options};
 use crate::engine::pace::Speed;
 use crate::engine::recorded::Recorded;
 use crate::fact::Fact;
-use crate::record::{RecordError, Recording};
+use crate::record::Recording;
 
 pub(super) fn run(out: &mut (impl Write + Send), args: &RunArgs, file: &Path) -> Result<()> {
     let asked = [
@@ -37,7 +37,7 @@ pub(super) fn run(out: &mut (impl Write + Send), args: &RunArgs, file: &Path) ->
         );
     }
     if let Err(only) = recording.needs_server() {
-        return print_site(out, args, &recording, &only);
+        return of_site::print(out, args, &recording, &only);
     }
     let missing = recording.missing()?;
     if args.recompute && recording.kept_from()? > 1 {
@@ -63,30 +63,7 @@ pub(super) fn run(out: &mut (impl Write + Send), args: &RunArgs, file: &Path) ->
     print(out, args, &recording)
 }
 
-/// Prints what a site said at its end: what it had given away.
-fn print_site(
-    out: &mut impl Write,
-    args: &RunArgs,
-    recording: &Recording,
-    only: &RecordError,
-) -> Result<()> {
-    if args.recompute {
-        bail!("{only}; without it nothing can be decided again");
-    }
-    // If stderr is closed, the message is lost.
-    let _ = writeln!(io::stderr(), "headwater: {only}");
-    let Some(stored) = recording.ledger()?.pop() else { return Ok(()) };
-    if args.json {
-        writeln!(out, "{}", stored.line)?;
-    } else {
-        let fact = Fact::from_line(&stored.line);
-        text::print(out, &fact.map_err(|why| recording.damaged(format!("a fact: {why}")))?)?;
-    }
-    out.flush()?;
-    Ok(())
-}
-
-/// Prints what was said then.
+/// Prints the recorded facts.
 fn print(out: &mut impl Write, args: &RunArgs, recording: &Recording) -> Result<()> {
     for stored in recording.facts()? {
         if args.json {
@@ -119,7 +96,7 @@ fn recompute(out: &mut impl Write, args: &RunArgs, recording: &Recording) -> Res
             writeln!(printer.out, "{line}")?;
         }
     }
-    let mut done = Err(eyre!("the engine ended unexpectedly, as told above"));
+    let mut done = Err(eyre!("the engine ended unexpectedly, see above"));
     while let Some(event) = engine.events.blocking_recv() {
         match event {
             EngineEvent::Notice(notice) => printer.notice(&notice),

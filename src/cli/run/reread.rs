@@ -8,7 +8,7 @@ use color_eyre::eyre::Result;
 use crate::attach::desk::{Giver, OrderDesk};
 use crate::cli::SessionArgs;
 use crate::engine::knob::{Knob, Turn};
-use crate::incident::{Action, Order};
+use crate::incident::{OperatorAction, Order};
 use crate::session::Session;
 
 /// What a session file says otherwise than before.
@@ -61,7 +61,7 @@ fn apply(changes: &Changes, desk: &OrderDesk) -> Vec<String> {
     let mut said = Vec::new();
     for (was, is) in &changes.tuned {
         let name = is.knob().name(&[]);
-        let action = Action::Set { what: name.clone(), to: is.value() };
+        let action = OperatorAction::Set { what: name.clone(), to: is.value() };
         let why = Some("the session file was read again".to_owned());
         let order = Order { who: "SIGHUP".to_owned(), action, why };
         if desk.hand_in(Giver::Service, &order) {

@@ -1,4 +1,4 @@
-//! `run` as a service of systemd: it is told when the program is ready, and that it still lives.
+//! `run` as a service of systemd: reports that the program is ready, and that it still lives.
 //!
 //! Elsewhere nothing happens: the environment does not ask for it.
 
@@ -9,7 +9,7 @@ use tracing_subscriber::EnvFilter;
 
 /// Logs go to standard error, as much as `HEADWATER_LOG` asks for ("warn" when it does not).
 pub(super) fn log() {
-    // What the OPC UA library logs is said by the state of the source, in words of this program.
+    // The state of the source says what the OPC UA library would log, in words of this program.
     let usual = "warn,opcua_client=off,opcua_core=off,opcua_crypto=off,opcua_types=off";
     let filter = EnvFilter::try_from_env("HEADWATER_LOG").unwrap_or_else(|_| EnvFilter::new(usual));
     // A second attempt in one process changes nothing.
@@ -20,7 +20,7 @@ pub(super) fn log() {
         .try_init();
 }
 
-/// Whoever watches over the program.
+/// The supervisor of the program, such as systemd.
 #[derive(Debug)]
 pub(super) struct Service {
     socket: Option<String>,
@@ -73,7 +73,7 @@ fn send(socket: &str, state: &str) {
         UnixDatagram::unbound()?.send_to_addr(state.as_bytes(), &address)
     };
     if let Err(why) = send() {
-        tracing::warn!("the service manager cannot be told: {why}");
+        tracing::warn!("the service manager cannot be reached: {why}");
     }
 }
 

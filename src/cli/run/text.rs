@@ -7,7 +7,7 @@ use jiff::Timestamp;
 
 use crate::fact::{
     Calibrated, Fact, Incident, Ledger, Number, Quality, Summary, Suspended, TableCounts,
-    TableVerdict, Training,
+    TableEpisode, Training,
 };
 use crate::privacy::Head;
 use crate::score::metrics::delay::per_day;
@@ -103,7 +103,7 @@ fn print_incident(out: &mut impl Write, word: &str, incident: &Incident) -> io::
 }
 
 /// A verdict of Table 1 that names no root.
-fn print_verdict(out: &mut impl Write, verdict: &TableVerdict) -> io::Result<()> {
+fn print_verdict(out: &mut impl Write, verdict: &TableEpisode) -> io::Result<()> {
     let (clients, steps) = (verdict.clients.join(", "), count(verdict.steps as usize, "step"));
     let word = verdict.verdict.replace('_', " ");
     write!(out, "{}  Table 1  {word}: {clients}, {steps}", clock(verdict.time))?;

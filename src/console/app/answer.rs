@@ -11,7 +11,7 @@ use super::{Effect, Model, Stage, act};
 use crate::console::key::Key;
 use crate::console::theme::Theme;
 use crate::engine::handle::Command;
-use crate::incident::Action as Deed;
+use crate::incident::OperatorAction;
 
 const KEPT: usize = 100;
 
@@ -85,9 +85,9 @@ impl Model {
                 None => Err(format!("expected {}", goal::EXPECTED)),
             },
             Purpose::Command => self.run_line(&text),
-            Purpose::Note(incident) => {
-                Ok(Some(self.order(Deed::Note { incident, text: text.trim().to_owned() }, None)))
-            }
+            Purpose::Note(incident) => Ok(Some(
+                self.order(OperatorAction::Note { incident, text: text.trim().to_owned() }, None),
+            )),
             Purpose::Shelf(incident) => match command::shelf(&text) {
                 Some(seconds) => Ok(Some(self.shelve(incident, seconds))),
                 None => Err("expected a time up to 24h, such as 30m".into()),
@@ -128,7 +128,7 @@ impl Model {
             }
             Typed::Note(text) => {
                 let incident = self.chosen_incident().map(|i| i.number).ok_or("no incident yet")?;
-                Some(self.order(Deed::Note { incident, text }, None))
+                Some(self.order(OperatorAction::Note { incident, text }, None))
             }
             Typed::Shelve(seconds) => {
                 let incident = self.chosen_incident().map(|i| i.number).ok_or("no incident yet")?;
@@ -180,14 +180,16 @@ impl Model {
             },
             Question::Correct { incident, roots } => {
                 let root = *roots.get(at?)?;
-                Some(self.order(Deed::Correct { incident, root }, None))
+                Some(self.order(OperatorAction::Correct { incident, root }, None))
             }
             Question::Accept { incident } => {
-                yes.map(|_| self.order(Deed::Accept { incident }, None))
+                yes.map(|_| self.order(OperatorAction::Accept { incident }, None))
             }
-            Question::TakeOut { client } => yes.map(|_| self.order(Deed::TakeOut { client }, None)),
+            Question::TakeOut { client } => {
+                yes.map(|_| self.order(OperatorAction::TakeOut { client }, None))
+            }
             Question::Commit { to, why, along, .. } => yes.map(|_| match along {
-                // In this order what clients tell of themselves at the new ε costs nothing.
+                // In this order the enrolments of clients at the new ε cost nothing.
                 Some(along) => self.order_turns(&[to, along], why.as_deref()),
                 None => self.order_turn(to, why),
             }),

@@ -2,7 +2,7 @@
 
 use super::goal::{self, Goal};
 use crate::console::action::{Action, TABLE};
-use crate::console::theme::Choice;
+use crate::console::theme::ThemeChoice;
 use crate::engine::knob::Knob;
 use crate::engine::pace::Speed;
 use crate::session::SHIPPED;
@@ -13,7 +13,7 @@ pub(crate) enum Typed {
     /// A knob, what was typed for it, and why it is turned.
     Set(Knob, String, Option<String>),
     Go(Goal),
-    Theme(Choice),
+    Theme(ThemeChoice),
     Speed(Speed),
     Filter(String),
     Note(String),
@@ -52,7 +52,7 @@ pub(crate) fn read(text: &str, clients: &[String]) -> Result<Typed, String> {
         "q" => Ok(Typed::Do(Action::Quit)),
         "write" | "w" => Ok(Typed::Do(Action::WriteSession)),
         "go" | "g" => Goal::read(rest).map(Typed::Go).ok_or_else(|| needs(goal::EXPECTED)),
-        "theme" if !rest.is_empty() => Choice::ALL
+        "theme" if !rest.is_empty() => ThemeChoice::ALL
             .into_iter()
             .find(|choice| choice.name() == rest)
             .map(Typed::Theme)
@@ -120,7 +120,7 @@ pub(crate) fn completions(text: &str, clients: &[String]) -> Vec<String> {
     let text = text.trim_start();
     let mut lines: Vec<String> = Vec::new();
     match text.split_once(' ').map(|(word, _)| word) {
-        Some("theme") => lines.extend(Choice::ALL.map(|c| format!("theme {}", c.name()))),
+        Some("theme") => lines.extend(ThemeChoice::ALL.map(|c| format!("theme {}", c.name()))),
         Some("mode") => lines.extend(["mode evidence".to_owned(), "mode paper".to_owned()]),
         Some("bell") => lines.extend(["bell on".to_owned(), "bell off".to_owned()]),
         Some("go") => lines.extend(["go end".to_owned(), "go start".to_owned()]),
@@ -170,7 +170,7 @@ mod tests {
         assert_eq!(read("arl0=8h"), set(Knob::Arl0, "8h", None));
         assert_eq!(read("mode paper"), set(Knob::Mode, "paper", None));
         assert_eq!(read("go #7"), Ok(Typed::Go(Goal::Incident(7))));
-        assert_eq!(read("theme mono"), Ok(Typed::Theme(Choice::Mono)));
+        assert_eq!(read("theme mono"), Ok(Typed::Theme(ThemeChoice::Mono)));
         assert_eq!(read("theme"), Ok(Typed::Do(Action::Theme)));
         assert_eq!(read("speed max"), Ok(Typed::Speed(Speed::Max)));
         assert_eq!(read("quit"), Ok(Typed::Do(Action::Quit)));

@@ -13,7 +13,7 @@ pub(crate) struct Filter {
 enum Term {
     Client(String),
     Incident(u64),
-    /// A line that this operator caused; `operator` is any of them, `engine` nobody.
+    /// A line that this operator caused; `operator` is any operator, `engine` none.
     By(String),
     Word(String),
 }
@@ -81,7 +81,7 @@ mod tests {
     use jiff::Timestamp;
 
     use super::*;
-    use crate::incident::{Action, What};
+    use crate::incident::{OperatorAction, What};
 
     fn entry(who: Option<&str>, what: What) -> Event {
         let who = who.map(str::to_owned);
@@ -92,7 +92,7 @@ mod tests {
     fn every_word_narrows_the_log_down() {
         let names = ["P1".to_owned(), "P2".to_owned()];
         let joined = entry(None, What::Joined { incident: 7, client: 1, delay_s: 10.0 });
-        let seen = entry(Some("eva"), What::Did(Action::Acknowledge { incident: 7 }));
+        let seen = entry(Some("eva"), What::Did(OperatorAction::Acknowledge { incident: 7 }));
         let shows = |text: &str| {
             let filter = Filter::read(text);
             let words = |entry: &Event| entry.words(&names);

@@ -12,7 +12,7 @@ pub(crate) struct EditLine {
     cursor: usize,
 }
 
-/// Characters that a line may have: nobody types more, and a paste may not flood the screen.
+/// Characters that a line may have: enough to type, and a paste may not flood the screen.
 const LONGEST: usize = 400;
 
 impl EditLine {

@@ -7,7 +7,7 @@ use super::{Effect, Focus, Model, Screen};
 use crate::console::subject::Reach;
 use crate::engine::handle::Command;
 use crate::engine::run::ActError;
-use crate::incident::{Action as Deed, AlarmState, Incident, Order};
+use crate::incident::{AlarmState, Incident, OperatorAction, Order};
 use crate::session::Mode;
 
 impl Model {
@@ -28,7 +28,7 @@ impl Model {
         }
     }
 
-    pub(super) fn order(&self, action: Deed, why: Option<String>) -> Effect {
+    pub(super) fn order(&self, action: OperatorAction, why: Option<String>) -> Effect {
         Effect::Command(Command::Order(Order { who: self.who.clone(), action, why }))
     }
 
@@ -50,7 +50,7 @@ impl Model {
             Some(number) => number,
             None => self.incident_for("yet")?,
         };
-        Some(self.order(Deed::Acknowledge { incident }, None))
+        Some(self.order(OperatorAction::Acknowledge { incident }, None))
     }
 
     /// Every incident on the list that asks for it has been seen.
@@ -58,7 +58,7 @@ impl Model {
         let asks = |i: &&Incident| i.alarm.state.wants_acknowledgement();
         let asking = self.listed().filter_map(|i| self.present(i.number)).filter(asks);
         let order = |incident: &Incident| {
-            let action = Deed::Acknowledge { incident: incident.number };
+            let action = OperatorAction::Acknowledge { incident: incident.number };
             Command::Order(Order { who: self.who.clone(), action, why: None })
         };
         let orders: Vec<Command> = asking.map(order).collect();
@@ -80,7 +80,7 @@ impl Model {
     }
 
     pub(super) fn shelve(&self, incident: u64, seconds: u32) -> Effect {
-        self.order(Deed::Shelve { incident, seconds }, None)
+        self.order(OperatorAction::Shelve { incident, seconds }, None)
     }
 
     /// Ends the shelving of the chosen incident, or of the newest shelved one.
@@ -93,7 +93,7 @@ impl Model {
             self.message("nothing is shelved");
             return None;
         };
-        Some(self.order(Deed::Unshelve { incident }, None))
+        Some(self.order(OperatorAction::Unshelve { incident }, None))
     }
 
     /// The client that an action on clients means: the root of the incident in hand, or the chosen.
@@ -116,7 +116,7 @@ impl Model {
     pub(super) fn change_service(&mut self) -> Option<Effect> {
         let client = self.client_meant();
         if self.snapshot()?.clients.get(client) == Some(&AlarmState::OutOfService) {
-            return Some(self.order(Deed::PutBack { client }, None));
+            return Some(self.order(OperatorAction::PutBack { client }, None));
         }
         self.question = Some(Question::TakeOut { client });
         None
@@ -128,7 +128,11 @@ impl Model {
         let states = &self.snapshot()?.clients;
         let to_change = |state: &AlarmState| (*state == AlarmState::OutOfService) != out;
         let order = |(client, _): (usize, &AlarmState)| {
-            let action = if out { Deed::TakeOut { client } } else { Deed::PutBack { client } };
+            let action = if out {
+                OperatorAction::TakeOut { client }
+            } else {
+                OperatorAction::PutBack { client }
+            };
             Command::Order(Order { who: self.who.clone(), action, why: why.map(str::to_owned) })
         };
         let changed = states.iter().enumerate().filter(|(_, state)| to_change(state));

@@ -35,7 +35,7 @@ pub(crate) enum Question {
     Mark,
     ToMark,
     Open(String),
-    /// So many alarms nobody has seen; whether the next start goes on with them.
+    /// So many alarms are not acknowledged; whether the next start goes on with them.
     Quit {
         unseen: usize,
         goes_on: bool,
@@ -103,7 +103,7 @@ impl Question {
             Self::Mark | Self::ToMark => Vec::new(),
             Self::Open(_) => yes("open"),
             Self::Quit { goes_on: true, .. } => yes("quit; the next start goes on with them"),
-            Self::Quit { goes_on: false, .. } => yes("quit; they are not kept"),
+            Self::Quit { goes_on: false, .. } => yes("quit; the next start begins anew"),
         }
     }
 }

@@ -246,7 +246,7 @@ impl Model {
         SignedDuration::try_from_secs_f64(self.subject.replay.tail.seconds).unwrap_or_default()
     }
 
-    /// While the truth is shown: the attack that nothing was said about and that lies between the
+    /// While the truth is shown: the attack that no incident answered and that lies between the
     /// moment and the next incident on the way.
     fn missed_before(
         &self,

@@ -5,7 +5,7 @@ use super::tuning::{self, Tuning};
 use super::{Effect, Focus, Model, Screen, turning};
 use crate::engine::handle::Command;
 use crate::engine::knob::{Knob, KnobValue, Turn};
-use crate::incident::{Action as Deed, Order};
+use crate::incident::{OperatorAction, Order};
 use crate::session::Tau;
 
 /// ε of a symbol where a budget is the first to ask for noise: one symbol in fifteen is wrong.
@@ -140,7 +140,7 @@ impl Model {
     pub(super) fn order_turns(&self, turns: &[Turn], why: Option<&str>) -> Effect {
         let order = |turn: &Turn| {
             let what = turn.knob().name(&self.raw_names);
-            let action = Deed::Set { what, to: turn.value() };
+            let action = OperatorAction::Set { what, to: turn.value() };
             Command::Order(Order { who: self.who.clone(), action, why: why.map(str::to_owned) })
         };
         Effect::Commands(turns.iter().map(order).collect())
@@ -148,7 +148,7 @@ impl Model {
 
     pub(super) fn order_turn(&self, turn: Turn, why: Option<String>) -> Effect {
         let what = turn.knob().name(&self.raw_names);
-        self.order(Deed::Set { what, to: turn.value() }, why)
+        self.order(OperatorAction::Set { what, to: turn.value() }, why)
     }
 
     pub(crate) fn steps(&self) -> u64 {
@@ -157,7 +157,7 @@ impl Model {
 
     /// Takes back the last thing that was done, or brings it back.
     pub(super) fn undo(&mut self, again: bool) -> Option<Effect> {
-        // Whoever turned a knob means that, and not what was done before.
+        // The last knob that was turned is meant, not an earlier action.
         if self.tuning.take().is_some_and(|tuning| tuning.has_moved()) {
             self.focus = Focus::Incidents;
             self.message("dropped: the knob stays where it was");
@@ -168,6 +168,6 @@ impl Model {
             self.message(if again { "nothing was undone" } else { "nothing to undo" });
             return None;
         };
-        Some(self.order(Deed::Undo { entry }, None))
+        Some(self.order(OperatorAction::Undo { entry }, None))
     }
 }

@@ -40,6 +40,7 @@ fn codes(cell: &Cell) -> String {
 }
 
 /// `base` is 30 for letters, 40 for the field behind them.
+#[expect(clippy::wildcard_enum_match_arm, reason = "all other colours have a number")]
 fn colour(colour: Color, base: u8) -> String {
     let named = |number: u8| match number {
         0..8 => format!(";{}", base + number),

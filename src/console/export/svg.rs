@@ -185,6 +185,7 @@ fn attributes(cell: &Cell) -> String {
     written.map(|(_, text)| text).collect()
 }
 
+#[expect(clippy::wildcard_enum_match_arm, reason = "all other colours have a number")]
 fn colour(colour: Color, unset: &str) -> String {
     const CUBE: [u8; 6] = [0, 95, 135, 175, 215, 255];
     let hex = |r: u8, g: u8, b: u8| format!("#{r:02x}{g:02x}{b:02x}");

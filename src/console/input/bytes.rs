@@ -147,7 +147,9 @@ fn meaning(bytes: &[u8]) -> Meaning {
             Meaning::Event(Event::Key(KeyEvent { code, modifiers, .. })) => {
                 Meaning::Event(held(code, modifiers | KeyModifiers::ALT))
             }
-            other => other,
+            other @ (Meaning::Begun | Meaning::Event(_) | Meaning::Paste | Meaning::Unknown) => {
+                other
+            }
         },
         [byte] if byte.is_ascii() => Meaning::Event(ascii(*byte)),
         bytes => match std::str::from_utf8(bytes) {
@@ -271,7 +273,7 @@ fn click(bits: u16, [column, row]: [u16; 2], released: bool) -> Option<Event> {
         0..=2 if released => MouseEventKind::Up(button),
         0..=2 => MouseEventKind::Down(button),
         3..=5 if moves => MouseEventKind::Moved,
-        // Which button it was is not told.
+        // The terminal does not say which button it was.
         3 => MouseEventKind::Up(MouseButton::Left),
         4 => MouseEventKind::ScrollUp,
         5 => MouseEventKind::ScrollDown,

@@ -9,7 +9,7 @@ use crate::console::app::Msg;
 use crate::console::glyph::BLOCKS;
 use crate::console::remark::Remark;
 use crate::console::sessions;
-use crate::console::theme::{Choice, Terminal, Theme};
+use crate::console::theme::{Terminal, Theme, ThemeChoice};
 use crate::console::watched::Watched;
 use crate::engine::watch::News;
 use crate::incident::{AlarmState, Event, QualityKind, What};
@@ -123,7 +123,7 @@ fn marks_of_the_truth_leave_the_bars_as_they_are() {
 fn in_ascii_the_cursor_and_an_effect_are_told_apart() {
     let mut desk = at_work();
     let terminal = Terminal { ascii: true, ..Terminal::default() };
-    desk.console.model.theme = Theme::new(Choice::Mono, terminal);
+    desk.console.model.theme = Theme::new(ThemeChoice::Mono, terminal);
     let picture = screen(&desk.console, 120, 40);
     let effects: Vec<&str> = picture
         .lines()

@@ -11,7 +11,7 @@ use crate::console::app::{Effect, Model, Msg, update};
 use crate::console::key::Key;
 use crate::console::keymap::Meaning;
 use crate::console::sessions;
-use crate::console::theme::{Choice, Terminal, Theme};
+use crate::console::theme::{Terminal, Theme, ThemeChoice};
 use crate::engine::handle::{Command, EngineEvent, Opened, Update};
 use crate::engine::pace::Pace;
 use crate::engine::watch::News;
@@ -183,7 +183,7 @@ pub(crate) struct Console {
 impl Console {
     fn new(session: &Session, stream: Sines) -> Self {
         let last = Frame::for_layout(stream.layout());
-        let theme = Theme::new(Choice::Mono, Terminal::default());
+        let theme = Theme::new(ThemeChoice::Mono, Terminal::default());
         Self { model: Model::new(session, theme), stream, last, effects: Vec::new() }
     }
 

@@ -11,7 +11,7 @@ use crate::engine::knob::{Knob, KnobValue, Turn};
 use crate::engine::pace::{Pace, Speed};
 use crate::engine::{self, Handle};
 use crate::fact::Priority;
-use crate::incident::{Action, AlarmState, Order, What};
+use crate::incident::{AlarmState, OperatorAction, Order, What};
 use crate::session::{Mark, Mode, Vote};
 
 fn state(desk: &Desk, incident: u64) -> AlarmState {
@@ -245,7 +245,7 @@ fn an_operator_sees_notes_shelves_silences_and_undoes() {
     desk.keys("uu");
     assert_eq!((note(&desk, incident), state(&desk, incident)), (String::new(), before));
     desk.keys("<c-r>");
-    assert!(matches!(last_entry(&desk), What::Did(Action::Undo { .. })));
+    assert!(matches!(last_entry(&desk), What::Did(OperatorAction::Undo { .. })));
     assert_ne!(state(&desk, incident), before, "done again");
     desk.keys("us2");
     assert_eq!(state(&desk, incident), AlarmState::Shelved);
@@ -254,7 +254,7 @@ fn an_operator_sees_notes_shelves_silences_and_undoes() {
     desk.keys("s4");
     assert!(desk.console.model.prompt.is_some());
     desk.keys("30m<enter>");
-    assert_eq!(last_entry(&desk), What::Did(Action::Shelve { incident, seconds: 1800 }));
+    assert_eq!(last_entry(&desk), What::Did(OperatorAction::Shelve { incident, seconds: 1800 }));
     desk.keys("S");
     assert_ne!(state(&desk, incident), AlarmState::Shelved);
     let orders = desk.wishes().len();
@@ -409,7 +409,7 @@ fn an_engine_plays_a_session_to_its_end_keeps_every_frame_and_then_still_answers
     assert_eq!(model.steps(), ATTACK as u64);
     engine.command(Command::WhatIf(Knob::Arl0.at(600.0))).expect("room for a command");
     assert!(matches!(engine.events.blocking_recv(), Some(EngineEvent::Tried(_))));
-    let action = Action::Set { what: "arl0".into(), to: Knob::Arl0.at(600.0).value() };
+    let action = OperatorAction::Set { what: "arl0".into(), to: Knob::Arl0.at(600.0).value() };
     let order = Order { who: "eva".into(), action, why: None };
     engine.command(Command::Order(order)).expect("room for a command");
     assert!(matches!(engine.events.blocking_recv(), Some(EngineEvent::News(_))));

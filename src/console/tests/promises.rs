@@ -9,7 +9,7 @@ use ratatui::layout::Rect;
 use super::plant::{ATTACK, Desk};
 use super::screen;
 use crate::console::glyph::BLOCKS;
-use crate::console::theme::{Choice, Depth, Terminal, Theme};
+use crate::console::theme::{Depth, Terminal, Theme, ThemeChoice};
 use crate::console::view::view;
 use crate::engine::prepare::Prepared;
 use crate::privacy::{Provenance, Spend, Trained, What};
@@ -32,7 +32,7 @@ fn alarmed() -> Desk {
 fn a_trend_is_in_colour_only_while_nobody_has_acknowledged_its_root() {
     let mut desk = alarmed();
     let terminal = Terminal { depth: Depth::Bits24, light: Some(false), ascii: false };
-    desk.console.model.theme = Theme::new(Choice::Dark, terminal);
+    desk.console.model.theme = Theme::new(ThemeChoice::Dark, terminal);
     let coloured = |desk: &Desk| {
         let mut buffer = Buffer::empty(Rect::new(0, 0, 120, 40));
         view(&desk.console.model, &mut buffer);

@@ -8,7 +8,7 @@ use crate::console::app::{Effect, Question, Screen, Stage};
 use crate::console::sessions;
 use crate::engine::handle::Command;
 use crate::engine::knob::{Knob, KnobValue};
-use crate::incident::{Action, AlarmState, What};
+use crate::incident::{AlarmState, OperatorAction, What};
 use crate::session::Tau;
 
 fn orders(desk: &Desk) -> usize {
@@ -99,7 +99,7 @@ fn what_happened_before_stays_what_it_was_when_a_client_is_taken_out() {
     desk.keys("2xy");
     assert!(matches!(
         desk.console.model.watched.as_ref().and_then(|w| w.log.last()).map(|e| e.what.clone()),
-        Some(What::Did(Action::TakeOut { .. }))
+        Some(What::Did(OperatorAction::TakeOut { .. }))
     ));
     let opened = desk.console.model.clock.time(incident.opened);
     desk.keys(&format!("1g{opened}<enter>"));

@@ -10,7 +10,7 @@ use ratatui::layout::Rect;
 use super::plant::Desk;
 use super::views::ALL_SCREENS;
 use crate::console::app::{Model, SCREENS};
-use crate::console::theme::{Choice, Depth, Terminal, Theme};
+use crate::console::theme::{Depth, Terminal, Theme, ThemeChoice};
 use crate::console::view::view;
 
 /// Steps to a morning with one incident over and another open.
@@ -44,7 +44,7 @@ fn no_screen_panics_at_any_size_and_ascii_is_ascii() {
     let model = RefCell::new(&mut desk.console.model);
     let mut runner = TestRunner::new(Config::with_cases(400));
     let sizes = (1_u16..=250, 1_u16..=80);
-    let looks = (prop::sample::select(Choice::ALL.to_vec()), any::<bool>());
+    let looks = (prop::sample::select(ThemeChoice::ALL.to_vec()), any::<bool>());
     let screens = (prop::sample::select(SCREENS.to_vec()), any::<bool>(), 0_usize..40);
     let outcome = runner.run(
         &(sizes, looks, screens),

@@ -13,7 +13,7 @@ use super::plant::{self, Desk};
 use crate::console::app::{Msg, Screen};
 use crate::console::mouse::Hit;
 use crate::console::sessions::{Data, Openable};
-use crate::console::theme::{Choice, Terminal, Theme};
+use crate::console::theme::{Terminal, Theme, ThemeChoice};
 use crate::console::view::view;
 use crate::engine::handle::{EngineEvent, Load, Opened, Update};
 use crate::engine::watch::{News, Snapshot};
@@ -37,7 +37,7 @@ pub(crate) const SIZES: [(u16, u16); 4] = [(80, 24), (120, 40), (200, 60), (250,
 /// Steps to 01:30:10: one incident is over and unanswered, another open with an effect.
 const DURING: usize = 1082;
 
-fn theme(choice: Choice, ascii: bool) -> Theme {
+fn theme(choice: ThemeChoice, ascii: bool) -> Theme {
     Theme::new(choice, Terminal { ascii, light: Some(false), ..Terminal::default() })
 }
 
@@ -55,7 +55,7 @@ static MORNING: LazyLock<(Opened, News, Snapshot)> = LazyLock::new(|| {
 
 fn shown(opened: Opened, news: News, standing: Snapshot) -> Console {
     let mut console = Console::bare(&plant::session());
-    console.model.theme = theme(Choice::Dark, false);
+    console.model.theme = theme(ThemeChoice::Dark, false);
     console.report(EngineEvent::Opened(Box::new(opened)));
     console.report(EngineEvent::Playing);
     let bulletin = Update { news, snapshot: Some(standing), load: Load::default(), live: None };
@@ -82,7 +82,7 @@ pub(crate) fn during() -> Console {
 /// The same with an engine that does what it is told.
 pub(crate) fn at_work() -> Desk {
     let mut desk = Desk::after(DURING);
-    desk.console.model.theme = theme(Choice::Dark, false);
+    desk.console.model.theme = theme(ThemeChoice::Dark, false);
     desk
 }
 
@@ -201,7 +201,7 @@ fn every_view_at_four_sizes_by_role_on_dark_and_paper_alike() {
     for (name, keys) in ALL_SCREENS {
         goes_to(&mut console, keys);
         for (width, height) in SIZES {
-            let seen = [Choice::Dark, Choice::Paper].map(|choice| {
+            let seen = [ThemeChoice::Dark, ThemeChoice::Paper].map(|choice| {
                 console.model.theme = theme(choice, false);
                 let (buffer, _) = picture(&console, width, height);
                 by_role(&buffer, &console.model.theme)
@@ -218,7 +218,7 @@ fn every_view_says_the_same_without_colour() {
     for (name, keys) in ALL_SCREENS {
         goes_to(&mut console, keys);
         for (width, height) in SIZES {
-            let [dark, mono] = [Choice::Dark, Choice::Mono].map(|choice| {
+            let [dark, mono] = [ThemeChoice::Dark, ThemeChoice::Mono].map(|choice| {
                 console.model.theme = theme(choice, false);
                 picture(&console, width, height).0
             });
@@ -232,7 +232,7 @@ fn every_view_says_the_same_without_colour() {
 #[test]
 fn every_view_in_ascii_without_colour() {
     let mut console = during();
-    console.model.theme = theme(Choice::Mono, true);
+    console.model.theme = theme(ThemeChoice::Mono, true);
     for (name, keys) in ALL_SCREENS {
         goes_to(&mut console, keys);
         for (width, height) in SIZES {

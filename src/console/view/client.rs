@@ -141,10 +141,8 @@ fn draw_row(scene: &Scene, axis: &Axis, client: usize, row: Row, area: Rect, can
                     ("evidence S/b", Some(reading(scene, client, trace)))
                 }
                 Quantity::Level(trace) => {
-                    let name = match trace {
-                        Trace::DistanceC => "own model r_c",
-                        _ => "with others r_a",
-                    };
+                    let is_own = trace == Trace::DistanceC;
+                    let name = if is_own { "own model r_c" } else { "with others r_a" };
                     (name, Some(reading(scene, client, trace)))
                 }
                 Quantity::Flags if evidence => ("flags Z, not sent", None),

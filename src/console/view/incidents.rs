@@ -162,7 +162,7 @@ fn head(scene: &Scene, incident: &Incident, width: u16) -> Line<'static> {
     let used: usize = spans.iter().map(Span::width).sum();
     let room = width.saturating_sub(used as u16 + 2);
     let truth = scene.model.truth_shown.then(|| truth(scene, incident));
-    // The truth is what was asked for: it is said in short before it is left out.
+    // The truth was asked for: it is shortened before it is left out.
     let short = truth.as_ref().map_or(0, |[.., short]| pen::width(short) + 2);
     let first = seen.split(',').next().unwrap_or_default().to_owned();
     let brief = if scene.is_found_later(incident) {

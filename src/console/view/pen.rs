@@ -1,4 +1,8 @@
 //! Writing into a part of the screen without ever leaving it.
+//!
+//! ratatui's `Layout`, `Line`, `Span` and `Block` are used as they are. Its `Paragraph` does not return the
+//! lines that it breaks, which panels need to divide their room, and its `Table` cuts cells without an
+//! ellipsis: hence [`wrapped`] and [`Canvas::cut`].
 
 use std::borrow::Cow;
 use std::mem;
@@ -245,7 +249,7 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
-    use crate::console::theme::{Choice, Terminal};
+    use crate::console::theme::{Terminal, ThemeChoice};
 
     #[test]
     fn long_words_are_broken_and_nothing_is_lost() {
@@ -299,7 +303,7 @@ mod tests {
         ) {
             let whole = Rect::new(0, 0, 20, 8);
             let area = Rect::new(area.0, area.1, area.2, area.3);
-            let theme = Theme::new(Choice::Mono, Terminal::default());
+            let theme = Theme::new(ThemeChoice::Mono, Terminal::default());
             let mut buffer = Buffer::empty(whole);
             let mut canvas = Canvas { buffer: &mut buffer, theme: &theme, hits: Vec::new() };
             canvas.put(area, at.0, at.1, &text, Style::new());

@@ -101,7 +101,7 @@ fn value(
 }
 
 /// The style of what passes its limit: in colour only where the method that decides looks at it, and
-/// only while the client is the root of something that nobody has acknowledged.
+/// only while the client is the root of an incident that is not acknowledged.
 pub(crate) fn over(scene: &Scene, client: usize, trace: Trace) -> Style {
     let unseen = matches!(
         Status::of(scene, client).state,
@@ -269,7 +269,7 @@ fn beside(scene: &Scene, client: usize, room: u16) -> Vec<(String, Style)> {
         let texts = [format!("since {time}"), time];
         lines.extend(fitting(texts, room).map(|text| (text, theme.label)));
     }
-    // The server knows a sensor's name only where its client told it.
+    // The server knows a sensor's name only where its client sent it.
     if incident.root == Some(client) {
         let names = words::named_sensors(scene, incident);
         lines.extend(names.into_iter().take(2).map(|name| (format!("at {name}"), theme.label)));

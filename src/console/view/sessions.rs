@@ -45,10 +45,7 @@ pub(crate) fn draw(model: &Model, area: Rect, canvas: &mut Canvas) {
             Data::Wrong(_) => ("wrong", theme.failure),
         };
         canvas.put(row, name + 3, 0, word, style);
-        let about = match &session.data {
-            Data::Wrong(why) => why,
-            _ => &session.about,
-        };
+        let about = if let Data::Wrong(why) = &session.data { why } else { &session.about };
         let x = name + 15;
         canvas.cut(row, x, 0, about, theme.label);
     }

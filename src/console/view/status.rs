@@ -95,7 +95,7 @@ pub(crate) fn nature(incident: &Incident) -> &'static str {
     }
 }
 
-/// Nobody has said that he has seen it; and its short form.
+/// Not acknowledged; and its short form.
 pub(crate) const NOT_ACKNOWLEDGED: [&str; 2] = ["not acknowledged", "not ack."];
 
 /// What an operator has done about an incident, or still has to: a word or two.

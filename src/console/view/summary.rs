@@ -81,7 +81,7 @@ fn spent(scene: &Scene) -> Option<String> {
     Some(if most.is_finite() { number::epsilon(most) } else { "unprotected".into() })
 }
 
-/// Draws what is to be said about the chosen client, below a heading.
+/// Draws the lines about the chosen client, below a heading.
 pub(crate) fn chosen(scene: &Scene, area: Rect, canvas: &mut Canvas) {
     if area.height < 2 {
         return;

@@ -53,7 +53,7 @@ pub(crate) fn line(scene: &Scene, entry: &Event) -> Line<'static> {
 
 fn sign(scene: &Scene, entry: &Event) -> (&'static str, Style) {
     let theme = scene.theme;
-    // What is over asks for nobody any more.
+    // What is over no longer asks for attention.
     let incident = entry.incident().and_then(|number| scene.incident(number));
     let root = if incident.is_some_and(Incident::is_open) { theme.root } else { theme.text };
     match &entry.what {

@@ -80,6 +80,12 @@ impl Parts {
         self.0.push(Part { text, short: None, room: [0; 2], rank, kept: false, style });
     }
 
+    /// A part that is never left out.
+    fn warn(&mut self, text: String, short: String, style: Style) {
+        let short = Some(short);
+        self.0.push(Part { text, short, room: [0; 2], rank: 1, kept: true, style });
+    }
+
     fn add_or(&mut self, rank: u8, text: String, short: impl Into<String>, style: Style) {
         self.0.push(Part {
             text,
@@ -178,15 +184,7 @@ fn parts(model: &Model) -> Parts {
     match &model.recording {
         Some(RecordState::On(_)) => parts.add(ELSEWHERE, "recorded", theme.label),
         Some(RecordState::Failed(_)) => {
-            let (text, short) = ("? NOT RECORDED".to_owned(), Some("? NOT REC".to_owned()));
-            parts.0.push(Part {
-                text,
-                short,
-                room: [0; 2],
-                rank: 1,
-                kept: true,
-                style: theme.missing,
-            });
+            parts.warn("? NOT RECORDED".to_owned(), "? NOT REC".to_owned(), theme.missing);
         }
         None => {}
     }
@@ -245,20 +243,10 @@ fn source(model: &Model, parts: &mut Parts) {
             });
         }
         Standing::Connecting | Standing::Reconnecting => {
-            let doing = match shown.standing {
-                Standing::Connecting => "CONNECTING",
-                _ => "RECONNECTING",
-            };
-            let short = Some(format!("? {doing} FOR {} s", shown.since.as_secs()));
-            let text = format!("? {}", shown.words);
-            parts.0.push(Part {
-                text,
-                short,
-                room: [0; 2],
-                rank: 1,
-                kept: true,
-                style: theme.missing,
-            });
+            let is_new = shown.standing == Standing::Connecting;
+            let doing = if is_new { "CONNECTING" } else { "RECONNECTING" };
+            let short = format!("? {doing} FOR {} s", shown.since.as_secs());
+            parts.warn(format!("? {}", shown.words), short, theme.missing);
         }
         Standing::Ended => {}
     }

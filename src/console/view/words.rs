@@ -136,9 +136,10 @@ pub(crate) fn why(scene: &Scene, incident: &Incident) -> Vec<String> {
     for fault in &incident.faults {
         let (name, what) = (scene.name(fault.client), fault.what.said());
         // A process can leave its range by itself; only a sensor stands still.
-        said.push(match fault.what {
-            QualityKind::Range => format!("{name}: {what}."),
-            _ => format!("{name}: {what}. This alone may explain what it shows."),
+        said.push(if fault.what == QualityKind::Range {
+            format!("{name}: {what}.")
+        } else {
+            format!("{name}: {what}. This alone may explain what it shows.")
         });
     }
     if let Some(first) = incident.first_out {
@@ -189,10 +190,9 @@ pub(crate) fn standing(scene: &Scene, incident: &Incident) -> String {
     match incident.closed {
         None => format!("open since {}, {alarm}", clock.time(incident.opened)),
         Some(closed) => {
-            let why = match closed.why {
-                Closing::Quiet => "its evidence has ended".to_owned(),
-                other => other.to_string(),
-            };
+            let is_quiet = closed.why == Closing::Quiet;
+            let why =
+                if is_quiet { "its evidence has ended".into() } else { closed.why.to_string() };
             format!("closed {}: {why}; {alarm}", clock.time(closed.time))
         }
     }

@@ -110,11 +110,11 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
-    use crate::console::theme::{Choice, Terminal};
+    use crate::console::theme::{Terminal, ThemeChoice};
     use crate::console::widget::drawn;
 
     fn rows(losses: &[f64], width: u16, height: u16) -> Vec<String> {
-        let theme = Theme::new(Choice::Mono, Terminal::default());
+        let theme = Theme::new(ThemeChoice::Mono, Terminal::default());
         let curve = Curve { losses, theme: &theme };
         drawn::rows(width, height, |area, buffer| curve.draw(area, buffer))
     }
@@ -127,7 +127,7 @@ mod tests {
 
     #[test]
     fn the_running_mean_is_bright_and_lies_within_the_losses() {
-        let theme = Theme::new(Choice::Mono, Terminal::default());
+        let theme = Theme::new(ThemeChoice::Mono, Terminal::default());
         let losses: Vec<f64> = (0..400).map(|n| if n % 2 == 0 { 100.0 } else { 1.0 }).collect();
         let area = Rect::new(0, 0, 20, 4);
         let mut buffer = Buffer::empty(area);

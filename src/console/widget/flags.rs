@@ -88,12 +88,12 @@ fn grade_sign(grade: u8) -> &'static str {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::console::theme::{Choice, Terminal};
+    use crate::console::theme::{Terminal, ThemeChoice};
     use crate::console::widget::drawn;
     use crate::history::Bucket;
 
     fn rows(columns: &[FlagCell], height: u16) -> Vec<String> {
-        let theme = Theme::new(Choice::Mono, Terminal::default());
+        let theme = Theme::new(ThemeChoice::Mono, Terminal::default());
         drawn::rows(columns.len() as u16, height, |area, buffer| {
             FlagGrid { columns, raised: theme.over, theme: &theme }.draw(area, buffer);
         })

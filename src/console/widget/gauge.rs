@@ -63,11 +63,11 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
-    use crate::console::theme::{Choice, Terminal};
+    use crate::console::theme::{Terminal, ThemeChoice};
     use crate::console::widget::drawn;
 
     fn knob(at: f64, trial: Option<f64>, width: u16) -> String {
-        let theme = Theme::new(Choice::Mono, Terminal::default());
+        let theme = Theme::new(ThemeChoice::Mono, Terminal::default());
         let knob = Gauge { at, trial, held: true, theme: &theme };
         drawn::rows(width, 1, |area, buffer| knob.draw(area, buffer)).concat()
     }

@@ -120,7 +120,7 @@ fn steps(ratio: f32, all: usize) -> usize {
     let half = all / 2;
     if ratio > 1.0 {
         let above = ((ratio - 1.0) * half as f32).ceil() as usize;
-        // In one row there is no line to be told from.
+        // In one row there is no other line to distinguish it from.
         let least = if all > STEPS { ABOVE } else { 1 };
         half + above.clamp(least.min(all - half), (all - half).max(1))
     } else {
@@ -133,7 +133,7 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
-    use crate::console::theme::{Choice, Terminal};
+    use crate::console::theme::{Terminal, ThemeChoice};
     use crate::console::widget::drawn;
 
     fn value(high: f32) -> Bucket {
@@ -141,7 +141,7 @@ mod tests {
     }
 
     fn rows(columns: &[Bucket], limit: f32, height: u16) -> Vec<String> {
-        let theme = Theme::new(Choice::Mono, Terminal::default());
+        let theme = Theme::new(ThemeChoice::Mono, Terminal::default());
         drawn::rows(columns.len() as u16, height, |area, buffer| {
             Level { columns, limit: Some(limit), over: theme.over, theme: &theme }
                 .draw(area, buffer);
@@ -164,7 +164,7 @@ mod tests {
     #[test]
     fn without_a_limit_the_largest_value_fills_the_height() {
         let columns = [value(1.0), value(4.0), value(0.0)];
-        let theme = Theme::new(Choice::Mono, Terminal::default());
+        let theme = Theme::new(ThemeChoice::Mono, Terminal::default());
         let level = Level { columns: &columns, limit: None, over: theme.over, theme: &theme };
         assert_eq!(drawn::rows(3, 1, |a, b| level.draw(a, b)), ["▂█▁"]);
     }

@@ -128,7 +128,7 @@ fn level(height: f64, steps: usize) -> usize {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::console::theme::{Choice, Terminal};
+    use crate::console::theme::{Terminal, ThemeChoice};
 
     fn scale() -> Scale {
         let mut scale = Scale::new(1.0);
@@ -144,7 +144,7 @@ mod tests {
         let area = Rect::new(0, 0, width, height);
         let mut buffer = Buffer::empty(area);
         let scale = scale();
-        let theme = Theme::new(Choice::Mono, Terminal::default());
+        let theme = Theme::new(ThemeChoice::Mono, Terminal::default());
         Trend { halves, scale: &scale, theme: &theme }.draw(area, &mut buffer);
         buffer
             .content()
@@ -176,7 +176,7 @@ mod tests {
             (0..48).map(|n| value(if n % 2 == 0 { 0.0 } else { 100.0 })).collect();
         let area = Rect::new(0, 0, 24, 4);
         let mut buffer = Buffer::empty(area);
-        let (scale, theme) = (scale(), Theme::new(Choice::Mono, Terminal::default()));
+        let (scale, theme) = (scale(), Theme::new(ThemeChoice::Mono, Terminal::default()));
         Trend { halves: &halves, scale: &scale, theme: &theme }.draw(area, &mut buffer);
         let dim = |x: u16, y: u16| buffer[(x, y)].style().add_modifier == theme.frame.add_modifier;
         for x in 4..24 {

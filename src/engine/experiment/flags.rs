@@ -99,7 +99,7 @@ impl FlagSeries {
     }
 
     /// The same flags as randomised response sends them: Z_c truly with probability `p_c`, Z_a with
-    /// `p_a`. `source` tells noises of one seed apart.
+    /// `p_a`. `source` distinguishes noises of one seed.
     pub(crate) fn randomised(
         &self,
         (p_c, p_a): (f64, f64),
@@ -201,7 +201,7 @@ impl FlagRuns {
 /// Percentiles at which the flags of the models are judged.
 pub(crate) const PERCENTILES: [f64; 2] = [95.0, 99.5];
 
-/// What a flag is about.
+/// The time that one flag covers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub(crate) enum Span {
     /// One step.

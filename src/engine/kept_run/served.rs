@@ -5,8 +5,8 @@ use std::path::Path;
 use jiff::Timestamp;
 
 use super::{
-    Both, KeptRun, RecordTo, Server, describe_server, describe_session, describe_steps, json,
-    note_of, seen,
+    Both, KeptRun, RecordTo, Server, describe_server, describe_session, describe_steps,
+    describe_time, json, names, note_of, seen,
 };
 use crate::base::digest;
 use crate::engine::prepare::Prepared;
@@ -19,7 +19,7 @@ use crate::site::Truth;
 use crate::stream::Frame;
 use crate::wire::Wire;
 
-/// A server's recording, if it has one. What prevents it is told, and the run goes on.
+/// A server's recording, if it has one. What prevents it is reported, and the run goes on.
 #[derive(Debug, Default)]
 pub(crate) struct ServerRecording {
     kept: KeptRun,
@@ -38,7 +38,7 @@ impl ServerRecording {
         self.kept.wrap(wire)
     }
 
-    /// What the run is about, before its first step.
+    /// Stores session, layout and models, before the first step.
     pub(crate) fn describe(
         &mut self,
         session: &Session,
@@ -47,11 +47,12 @@ impl ServerRecording {
         prepared: &Prepared,
     ) {
         let Some(recorder) = &mut self.kept.recorder else { return };
-        let described = describe_session(recorder, session, (mode, false), run.layout())
+        let described = describe_session(recorder, session, (mode, false), &names(run.layout()))
             .and_then(|()| describe_server(recorder, prepared));
         if let Err(why) = described {
             return self.kept.fail(&why);
         }
+        describe_time(recorder, run.layout());
         // Nothing of a site is known here but what its steps look like.
         describe_steps(recorder, Server, run, prepared);
         recorder.about(Server, "layout", json(run.layout()));
@@ -62,7 +63,7 @@ impl ServerRecording {
         recorder.facts(&run.calibrated());
     }
 
-    /// A step was taken, or the end was found in its place; this was said.
+    /// A step was taken, or the end was found in its place, with these facts.
     pub(crate) fn step(&mut self, run: &mut Run, time: Option<Timestamp>, facts: &[Fact]) {
         let Some(recorder) = &mut self.kept.recorder else { return };
         let note = note_of(run.frame(), &mut self.kept.place);
@@ -80,7 +81,7 @@ impl ServerRecording {
             None => recorder.last_note(StepNote { place: None, ..note }),
         }
         self.say(run, facts);
-        // Sites set the pace: nobody knows when the next step comes.
+        // Sites set the pace: it is not known when the next step comes.
         self.kept.flush();
     }
 
@@ -94,7 +95,7 @@ impl ServerRecording {
         self.events = events.len();
     }
 
-    /// The run is over, and this was said about it.
+    /// The run is over, with these facts about it.
     pub(crate) fn end(&mut self, run: &mut Run, facts: &[Fact], summary: Fact) {
         self.say(run, facts);
         if let Some(recorder) = &mut self.kept.recorder {
@@ -103,7 +104,7 @@ impl ServerRecording {
         self.kept.finish();
     }
 
-    /// What is to be told about the recording, once: notices, and why it ended before its time.
+    /// Messages about the recording, each once: notices, and why it ended early.
     pub(crate) fn take_words(&mut self) -> (Vec<String>, Option<String>) {
         (self.kept.take_notices(), self.kept.take_failure())
     }

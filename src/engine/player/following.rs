@@ -46,7 +46,7 @@ impl Following {
         self.latencies.iter().sum()
     }
 
-    /// What the summary says of latencies; nothing where no step was timed.
+    /// The latencies of the summary; none where no step was timed.
     pub(super) fn latency_ms(&self) -> Option<LatencyMs> {
         let ms = |share| Number::new(self.latency(share)?.as_secs_f64() * 1000.0);
         Some(LatencyMs { p50: ms(0.5)?, p99: ms(0.99)?, steps: self.timed() })
@@ -81,7 +81,7 @@ impl Player {
         self.carried = carried;
     }
 
-    /// Hands facts to these receivers, and figures to whoever asks there.
+    /// Hands facts to these receivers, and serves figures at their address.
     pub(in crate::engine) fn hand_out(
         &mut self,
         outputs: Option<Outputs>,
@@ -159,12 +159,12 @@ impl Player {
     }
 }
 
-/// What a monitoring system is told of a source before anything is watched.
+/// The figures of a source for a monitoring system, before anything is watched.
 pub(in crate::engine) fn source_figures(status: &Status, now: Instant) -> Figures {
     figures(status, now, 0, 0, &[])
 }
 
-/// What a monitoring system is told.
+/// The figures for a monitoring system.
 fn figures(
     status: &Status,
     now: Instant,

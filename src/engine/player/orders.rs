@@ -1,4 +1,4 @@
-//! What the engine answers to orders and questions, and what goes to consoles that may join.
+//! Answers of the engine to orders and questions, and messages to consoles that may join.
 
 use std::time::Instant;
 

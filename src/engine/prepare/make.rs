@@ -113,7 +113,7 @@ pub(super) fn make(
     })
 }
 
-/// What is normal for the residuals of a client with this φ.
+/// The nominal distribution of a client's residuals with this φ.
 pub(super) fn calibrate(
     client: &ClientMaterial,
     models: &ClientVendor,
@@ -194,7 +194,7 @@ pub(super) fn training_name(
     })
 }
 
-/// What a training released, for the ledgers of all runs that will use its models.
+/// The releases of a training, for the ledgers of all runs that will use its models.
 pub(super) fn spent(
     session: &Session,
     training: &str,
@@ -243,7 +243,7 @@ pub(super) fn train_proprietary(
 ) -> Result<Vec<ClientVendor>, TrainError> {
     let threads = crate::base::threads::threads();
     let seed = rng::child(session.seed, PROPRIETARY);
-    // Models learn on several threads, and each tells of itself.
+    // Models learn on several threads, and each reports its own progress.
     let on_stage = Mutex::new(on_stage);
     vendor::train((material, first), &session.model, seed, threads, &|progress| {
         let mut on_stage = on_stage.lock().unwrap_or_else(std::sync::PoisonError::into_inner);

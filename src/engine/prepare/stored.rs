@@ -17,7 +17,7 @@ use crate::site::nominal::StoredNominal;
 use crate::site::prepared::SiteFit;
 use crate::stream::UnusedRows;
 
-/// What stands beside the tensors.
+/// The header of a checkpoint.
 #[derive(Debug, Serialize, Deserialize)]
 pub(super) struct Calibration {
     pub(super) every: u32,
@@ -67,7 +67,7 @@ pub(super) fn unusable(file: &Path, what: String) -> CheckpointError {
     CheckpointError::Content { path: file.to_path_buf(), what }
 }
 
-/// What stands beside the tensors of a checkpoint that was read from `file`.
+/// The header of a checkpoint that was read from `file`.
 fn calibration(checkpoint: &Checkpoint, file: &Path) -> Result<Calibration, CheckpointError> {
     serde_json::from_str(&checkpoint.thresholds)
         .map_err(|why| unusable(file, format!("the calibration cannot be read: {why}")))

@@ -26,7 +26,7 @@ pub(super) fn begin_later(recorded: &mut Recorded, from: &Recording) -> Result<(
     }
     recorded.orders.retain(|stored| stored.step >= first);
     recorded.troubles.retain(|(step, _)| *step >= first);
-    // Where the data came from is told when it changes: the last place is that of the first step.
+    // The origin of the data is recorded when it changes: the last one is that of the first step.
     let before = recorded.notes.partition_point(|(step, _)| *step < first);
     let place = recorded.notes.drain(..before).rev().find_map(|(_, note)| note.place);
     if let Some(place) = place {

@@ -3,14 +3,14 @@
 use super::super::knob::Knob;
 use super::Run;
 use crate::fact::Fact;
-use crate::incident::{Action, Carried, Changed, Order};
+use crate::incident::{Carried, Changed, OperatorAction, Order};
 use crate::site::Site;
 use crate::site::carried::CarriedNormal;
 
 /// Who makes settings again after a restart.
 const WHO: &str = "restart";
 
-/// What the run before left.
+/// The state that the run before left.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub(crate) struct Before {
     pub(crate) carried: Carried,
@@ -21,7 +21,7 @@ pub(crate) struct Before {
 }
 
 impl Run {
-    /// What the next run of the same session should know of incidents and settings.
+    /// Incidents and settings for the next run of the same session.
     pub(crate) fn carry(&self) -> Carried {
         self.annunciator.carry()
     }
@@ -47,7 +47,7 @@ impl Run {
                     Err("the session was changed since".to_owned())
                 }
                 Some(_) => {
-                    let action = Action::Set { what: what.clone(), to: to.clone() };
+                    let action = OperatorAction::Set { what: what.clone(), to: to.clone() };
                     let why = Some("as before the restart".to_owned());
                     self.act(Order { who: WHO.to_owned(), action, why }).map_err(|w| w.to_string())
                 }

@@ -1,4 +1,4 @@
-//! How a run ended, for whoever sums it up.
+//! How a run ended, for its summary.
 
 use crate::fact::Summary;
 use crate::score::{Alarm, Judgement, Watched};
@@ -28,7 +28,7 @@ impl Ending {
         &self.alarms
     }
 
-    /// What was said held against what is known; nothing where the data has no labels.
+    /// The score of the run; none where the data has no labels.
     pub(crate) fn judgement(&self) -> Option<Judgement<'_>> {
         self.is_labelled
             .then(|| Judgement::new(&self.events, &self.alarms, &self.watched, self.tail_s))

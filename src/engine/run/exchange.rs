@@ -17,28 +17,28 @@ use crate::site::{Sent, Site, Trial};
 use crate::stream::{Frame, Layout};
 use crate::wire::{Content, Message, Rehearsed, Tick, ToSite, Wire, WireError};
 
-/// Everybody who takes part, and what is between them.
+/// All sites, the server, and the wire between them.
 pub(super) struct Exchange {
     sites: Vec<Site>,
     wire: Box<dyn Wire>,
     server: Server,
     /// The method that does not decide, rehearsed on this machine: nothing of it crosses the wire.
     shadow: Option<(Rehearsal, Server)>,
-    /// What is known of sites that are not here, because the wire is that of a recording.
+    /// The state of sites that are not here, because the wire is that of a recording.
     absent: Option<AbsentSites>,
 }
 
 /// Sites whose messages come from a recording.
 struct AbsentSites {
     ticks: Vec<Tick>,
-    /// What they measured, where the recording holds that.
+    /// Their measurements, where the recording holds them.
     recalled: Recalled,
     repeat_freely: bool,
     /// Why something was not sent, with the step.
     troubles: VecDeque<(u64, String)>,
 }
 
-/// What sites and the shadow tell each other on this machine.
+/// Messages between sites and the shadow on this machine.
 #[derive(Default)]
 struct Rehearsal {
     up: Vec<Message>,
@@ -123,7 +123,7 @@ impl Exchange {
         self.absent.as_ref().map_or(Ok(()), |absent| absent.recalled.can_send(mode))
     }
 
-    /// Takes the sites of a recording out, with the steps so far: nobody can try anything any more.
+    /// Takes the sites of a recording out, with the steps so far: nothing can be tried any more.
     pub(crate) fn take_recalled(&mut self) -> (Recalled, Vec<Tick>) {
         let absent = self.absent.as_mut();
         absent.map_or_else(Default::default, |absent| {
@@ -265,21 +265,21 @@ impl Exchange {
     pub(crate) fn accept(
         &mut self,
         members: &[(usize, usize)],
-        episode: Option<u64>,
+        disturbance: Option<u64>,
         time: Timestamp,
     ) -> Result<(), WireError> {
-        self.order(time, |server, send| server.accept(members, episode, send))
+        self.order(time, |server, send| server.accept(members, disturbance, send))
     }
 
-    /// What was accepted is not. Says whether the server follows the incident again.
+    /// Takes an acceptance back. Returns whether the server follows the incident again.
     pub(crate) fn take_back(
         &mut self,
         members: &[usize],
-        episode: Option<u64>,
+        disturbance: Option<u64>,
         time: Timestamp,
     ) -> Result<bool, WireError> {
         let mut followed = false;
-        self.order(time, |server, send| followed = server.take_back(members, episode, send))?;
+        self.order(time, |server, send| followed = server.take_back(members, disturbance, send))?;
         Ok(followed)
     }
 
@@ -379,7 +379,7 @@ impl Exchange {
         Ok(())
     }
 
-    /// What can be seen of every client now.
+    /// Fills in the readout of every client.
     pub(crate) fn show(&self, readouts: &mut [ClientReadout]) {
         let shadow = self.shadow.as_ref().map(|(_, shadow)| shadow);
         for (m, readout) in readouts.iter_mut().enumerate() {

@@ -1,4 +1,4 @@
-//! What the server can add to a fact: how an effect can have come about, by known influences.
+//! Adds to a fact how an effect can have come about, by known influences.
 
 use crate::fact::{Fact, Incident, Number, Via};
 use crate::server::influence::InfluenceGraph;

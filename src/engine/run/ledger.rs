@@ -1,4 +1,4 @@
-//! What a client has released, as a fact.
+//! The releases of a client as a fact.
 
 use jiff::Timestamp;
 

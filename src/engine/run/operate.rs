@@ -1,11 +1,11 @@
-//! What an operator orders: entered in the log by the annunciator, carried out here.
+//! Orders of operators: entered in the log by the annunciator, carried out here.
 
 use jiff::Timestamp;
 
 use super::super::knob::{Knob, Scope, Turn, Unsettable};
 use super::{Run, RunError};
 use crate::fact::{Fact, Value};
-use crate::incident::{Action, Closed, Closing, Edit, Order, Refusal};
+use crate::incident::{Closed, Closing, Edit, OperatorAction, Order, Refusal};
 use crate::privacy::{PrivacyError, Provenance};
 use crate::server::Server;
 use crate::session::Mode;
@@ -80,17 +80,19 @@ impl Run {
             return Err(ActError::NotBegun);
         }
         match &order.action {
-            Action::Accept { .. } if self.mode == Mode::Paper => return Err(ActError::NoNewNormal),
-            Action::Set { what, to } => self.check(self.turn(what, to)?)?,
-            Action::Undo { entry } => self.check_undo(*entry)?,
-            Action::Accept { .. }
-            | Action::Acknowledge { .. }
-            | Action::Shelve { .. }
-            | Action::Unshelve { .. }
-            | Action::TakeOut { .. }
-            | Action::PutBack { .. }
-            | Action::Note { .. }
-            | Action::Correct { .. } => {}
+            OperatorAction::Accept { .. } if self.mode == Mode::Paper => {
+                return Err(ActError::NoNewNormal);
+            }
+            OperatorAction::Set { what, to } => self.check(self.turn(what, to)?)?,
+            OperatorAction::Undo { entry } => self.check_undo(*entry)?,
+            OperatorAction::Accept { .. }
+            | OperatorAction::Acknowledge { .. }
+            | OperatorAction::Shelve { .. }
+            | OperatorAction::Unshelve { .. }
+            | OperatorAction::TakeOut { .. }
+            | OperatorAction::PutBack { .. }
+            | OperatorAction::Note { .. }
+            | OperatorAction::Correct { .. } => {}
         }
         let receipt = self.annunciator.act(order)?;
         let edits = self.annunciator.log().event(receipt.entry).map(|event| event.edits.clone());
@@ -123,10 +125,10 @@ impl Run {
         Ok(facts)
     }
 
-    /// Whoever takes part in an incident lives with what it shows.
+    /// All members of an incident take what they show as normal.
     fn take_as_normal(&mut self, incident: u64) {
         let (now, period_s) = (self.now(), self.layout.period_s);
-        let episode = self.annunciator.episode(incident);
+        let disturbance = self.annunciator.disturbance(incident);
         let members = self.annunciator.incident(incident).map(|incident| &incident.members);
         let members: Vec<(usize, usize)> = members
             .into_iter()
@@ -137,15 +139,16 @@ impl Run {
             })
             .collect();
         // Within one process a message always arrives.
-        let _ = self.exchange.accept(&members, episode, now);
+        let _ = self.exchange.accept(&members, disturbance, now);
     }
 
-    /// It does not: the incident is open again, and followed as long as there is evidence for it.
+    /// Takes an acceptance back: the incident is open again, and followed as long as there is evidence
+    /// for it.
     fn take_back(&mut self, incident: u64) {
-        let episode = self.annunciator.episode(incident);
+        let disturbance = self.annunciator.disturbance(incident);
         let members = self.annunciator.incident(incident).map(|incident| &incident.members);
         let members: Vec<usize> = members.into_iter().flatten().map(|m| m.client).collect();
-        let followed = self.exchange.take_back(&members, episode, self.now());
+        let followed = self.exchange.take_back(&members, disturbance, self.now());
         if !followed.unwrap_or(false) {
             self.annunciator.unfollow(incident);
         }
@@ -288,7 +291,7 @@ impl Run {
         Ok(self.pin_memory_for_deadband(now)?)
     }
 
-    /// What is open belongs to the method that found it.
+    /// Open incidents belong to the method that found them.
     fn change_mode(&mut self, mode: Mode, facts: &mut Vec<Fact>) -> Result<(), RunError> {
         let rules = self.rules_with(None);
         self.exchange.change_mode(mode, &rules)?;
@@ -297,7 +300,7 @@ impl Run {
         Ok(())
     }
 
-    /// A raised flag that falls late tells of whatever raised it, however long ago that was.
+    /// A raised flag that falls late reveals what raised it, however long ago that was.
     pub(super) fn pin_memory_for_deadband(&mut self, now: Timestamp) -> Result<(), PrivacyError> {
         if self.mode == Mode::Paper && self.session.thresholds.deadband < 1.0 {
             for site in self.exchange.sites_mut() {

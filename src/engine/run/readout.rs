@@ -1,4 +1,4 @@
-//! What can be seen of every client at a step, for whoever looks on.
+//! The readout of every client at a step, for screens.
 
 use super::Run;
 use crate::evidence::threshold::{FlagThresholds, Flags};
@@ -13,7 +13,7 @@ use crate::site::{LocalView, Site};
 /// One client at one step.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub(crate) struct ClientReadout {
-    /// What its site shows on its own machine.
+    /// The local readout of its site.
     pub(crate) local: LocalView,
     /// How the server that decides sees it: by what crossed the wire.
     pub(crate) server: ServerView,

@@ -16,7 +16,7 @@ use crate::wire::Tick;
 #[derive(Debug, Default)]
 pub(super) struct Recalled {
     sites: Vec<Site>,
-    /// What was seen at every step of the recording, a row of clients each.
+    /// The readouts of every step of the recording, a row of clients each.
     seen: Arc<[Seen]>,
     /// Steps that were recalled.
     steps: usize,

@@ -1,4 +1,4 @@
-//! What a run reports beside its incidents: thresholds, notes about data, the score, the summary.
+//! The reports of a run beside its incidents: thresholds, notes about data, the score, the summary.
 
 use std::time::Duration;
 
@@ -47,7 +47,7 @@ impl Run {
     /// Sensors that cannot be watched, and clients whose calibration cannot be relied on.
     pub(super) fn tell_health(&mut self, facts: &mut Vec<Fact>) {
         let time = self.frame.time;
-        // Which sensors are not watched follows from measurements: it is told like their faults.
+        // Which sensors are not watched follows from measurements: it is reported like their faults.
         let told = if self.session.privacy.tells_faults() { &self.left_out[..] } else { &[] };
         for (client, left_out) in told.iter().enumerate() {
             // What data has shown to be too coarse is news; the rest is as the plant is built.
@@ -93,14 +93,14 @@ impl Run {
         }
     }
 
-    /// Clients that need too many steps for an alarm, with what is to be said about each.
+    /// Clients that need too many steps for an alarm, with a message about each.
     pub(crate) fn insensitive(&self) -> Vec<(usize, String)> {
         let server = self.exchange.server();
         let of = |m: usize| Some((m, insensitive(server.alarm_steps(m)?)?));
         (0..self.layout.clients.len()).filter_map(of).collect()
     }
 
-    /// What is to be said about the calibration of each client that looks abnormal in places.
+    /// A message about each calibration that looks abnormal in places.
     pub(crate) fn abnormal(&self) -> &[Option<String>] {
         &self.abnormal
     }
@@ -137,7 +137,7 @@ impl Run {
 
     /// How many rows and values of the nominal data were left out.
     pub(crate) fn unused_nominal(&self) -> UnusedRows {
-        // Which values are wild follows from measurements: it is told like faults of sensors.
+        // Which values are wild follows from measurements: it is reported like faults of sensors.
         let told = self.session.privacy.tells_faults();
         let wild_values = if told { self.unused_nominal.wild_values } else { 0 };
         UnusedRows { wild_values, ..self.unused_nominal }
@@ -164,7 +164,7 @@ impl Run {
         Watched::Spans(self.spans.iter().map(|(from, until)| (since(*from), *until)).collect())
     }
 
-    /// What was said held against what is known; nothing where the data has no labels.
+    /// The score of the run; none where the data has no labels.
     pub(crate) fn judgement(&self) -> Option<Judgement<'_>> {
         let events = self.stream.events();
         (self.labelled || !events.is_empty()).then(|| {
@@ -174,7 +174,7 @@ impl Run {
         })
     }
 
-    /// What is needed to sum the run up; `wall` is how long it took.
+    /// The data of the summary; `wall` is how long the run took.
     pub(crate) fn ending(&self, wall: Duration) -> Ending {
         let events = self.stream.events().to_vec();
         Ending {
@@ -213,7 +213,7 @@ impl Run {
     }
 }
 
-/// A note about `file`, which may not be the file of the step that it is told at.
+/// A note about `file`, which may not be the file of the present step.
 pub(super) fn in_file(mut fact: Fact, file: String) -> Fact {
     if let Fact::Quality(fact) = &mut fact
         && fact.file.as_ref().is_some_and(|known| *known != file)

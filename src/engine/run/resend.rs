@@ -1,4 +1,4 @@
-//! What the sites of a recording would have sent from a moment on with a knob turned.
+//! The messages that the sites of a recording would have sent from a moment on with a knob turned.
 
 use std::collections::VecDeque;
 
@@ -66,7 +66,7 @@ impl Run {
         let mut told = self.session.privacy.clone();
         (told.epsilon_flag, told.epsilon_flag_a) = (epsilon, epsilon_a);
         for (delivery, sent) in rest.steps.iter_mut().zip(later) {
-            // Symbols and flags are sent anew; what is known of sensors stays, where it may be told.
+            // Symbols and flags are sent anew; the known faults of sensors stay, where they may be sent.
             delivery.retain(|message| match message.content() {
                 Content::Faults(_) => told.tells_faults(),
                 Content::Summary { .. } => mode == Mode::Evidence,

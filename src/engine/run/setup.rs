@@ -16,6 +16,7 @@ use crate::evidence::symbol::Grading;
 use crate::incident::{Annunciator, Edit, Event, Rules};
 use crate::nn::weights::FilterWeights;
 use crate::privacy::Hooks;
+use crate::server::influence::InfluenceGraph;
 use crate::server::influence::foretell::Foreteller;
 use crate::server::predictions::Predictions;
 use crate::server::reach::Reach;
@@ -24,7 +25,7 @@ use crate::session::{Mode, Session, Tier};
 use crate::site::stretch::Abnormal;
 use crate::site::{self, INFLUENCE, PreparedSite, Site, SiteError, SiteOptions};
 use crate::stream::decimate::Decimated;
-use crate::stream::{self, Frame, Layout, Stream};
+use crate::stream::{self, Frame, Layout, Stream, UnusedRows};
 use crate::wire::{self, Wire, WireError};
 
 /// Source of the server's seed for live predictions.
@@ -94,18 +95,38 @@ impl Run {
         };
         let shadow = both.then(|| server(other)).transpose()?;
         let exchange = Exchange::open(sites, wire, server(mode)?, shadow)?;
-        let clients = layout.clients.len();
+        let learned = (prepared.influences.graph.clone(), prepared.spent.clone());
+        let begun = Self::begin(session.clone(), mode, (stream, layout), exchange, learned);
+        let clients = prepared.clients.iter();
+        let thresholds = |client| site::flags::thresholds(client, &session.thresholds);
         let mut run = Self {
-            session: session.clone(),
-            mode,
             until,
-            graph: prepared.influences.graph.clone(),
+            thresholds: clients.clone().map(thresholds).collect(),
+            unused_nominal: prepared.unused,
+            states: clients.clone().map(sending_states).collect(),
+            left_out: clients.map(|client| client.left_out.clone()).collect(),
+            abnormal: abnormal(session, prepared, period_s),
+            ..begun
+        };
+        run.pin_memory_for_deadband(prepared.spent.from)?;
+        Ok(run)
+    }
+
+    /// A run that stands before its first step, and about whose clients nothing is known yet.
+    fn begin(
+        session: Session,
+        mode: Mode,
+        (stream, layout): (Box<dyn Stream>, Layout),
+        exchange: Exchange,
+        (graph, spent): (InfluenceGraph, TrainingSpent),
+    ) -> Self {
+        let clients = layout.clients.len();
+        Self {
+            mode,
+            until: None,
+            graph,
             own_tau: vec![[None; 2]; clients],
-            thresholds: prepared
-                .clients
-                .iter()
-                .map(|client| site::flags::thresholds(client, &session.thresholds))
-                .collect(),
+            thresholds: Vec::new(),
             exchange,
             readouts: vec![ClientReadout::default(); clients],
             tuned: false,
@@ -119,18 +140,17 @@ impl Run {
             layout,
             spans: Vec::new(),
             unused: Unused::default(),
-            unused_nominal: prepared.unused,
+            unused_nominal: UnusedRows::default(),
             steps: 0,
             labelled: false,
             alarms: Alarms::default(),
-            spent: prepared.spent.clone(),
-            states: prepared.clients.iter().map(sending_states).collect(),
-            left_out: prepared.clients.iter().map(|client| client.left_out.clone()).collect(),
-            abnormal: abnormal(session, prepared, period_s),
+            spent,
+            states: vec![0; clients],
+            left_out: Vec::new(),
+            abnormal: Vec::new(),
             site_ledgers: None,
-        };
-        run.pin_memory_for_deadband(prepared.spent.from)?;
-        Ok(run)
+            session,
+        }
     }
 
     /// The run of a recording again: no site is there, its messages come from the recording. With
@@ -138,7 +158,7 @@ impl Run {
     pub(crate) fn recorded(
         recorded: &mut Recorded,
         keep: bool,
-        wrap: impl FnOnce(wire::Recorded) -> Box<dyn Wire>,
+        wrap: impl FnOnce(wire::RecordedWire) -> Box<dyn Wire>,
     ) -> Result<Self, RunError> {
         let (session, mode) = (recorded.session.clone(), recorded.mode);
         let layout = recorded.layout.clone();
@@ -174,42 +194,24 @@ impl Run {
         let repeats = recorded.repeats_freely;
         let troubles = std::mem::take(&mut recorded.troubles);
         let exchange = Exchange::recorded(wire, server, shadow, (repeats, troubles), recalled)?;
-        let clients = layout.clients.len();
+        let stream = Box::new(recorded.take_stream());
+        let spent = TrainingSpent { from: recorded.training_from, clients: Vec::new() };
+        let learned = (recorded.influences.graph.clone(), spent);
+        let begun = Self::begin(session, mode, (stream, layout), exchange, learned);
         Ok(Self {
-            mode,
-            until: None,
-            graph: recorded.influences.graph.clone(),
-            own_tau: vec![[None; 2]; clients],
             thresholds: recorded.thresholds.clone(),
-            exchange,
-            readouts: vec![ClientReadout::default(); clients],
-            tuned: false,
-            budget: session.privacy.budget.unwrap_or_default(),
-            annunciator: annunciator(&layout, mode, Timestamp::UNIX_EPOCH),
-            suspended: vec![None; clients],
-            quality: Vec::new(),
-            frame: Frame::for_layout(&layout),
-            place: stream::Place::default(),
-            stream: Box::new(recorded.take_stream()),
-            layout,
-            spans: Vec::new(),
-            unused: Unused::default(),
             unused_nominal: recorded.unused_nominal,
             steps: recorded.first - 1,
-            labelled: false,
-            alarms: Alarms::default(),
-            spent: TrainingSpent { from: recorded.training_from, clients: Vec::new() },
-            states: vec![0; clients],
             left_out: std::mem::take(&mut recorded.left_out),
             abnormal: std::mem::take(&mut recorded.abnormal),
             site_ledgers: Some(std::mem::take(&mut recorded.ledgers)),
-            session,
+            ..begun
         })
     }
 }
 
-/// What is to be said about calibrations that look abnormal in places. It follows from measurements:
-/// with noise on symbols it is nobody's but the client's.
+/// Messages about calibrations that look abnormal in places. They follow from measurements:
+/// with noise on symbols only the client knows it.
 fn abnormal(session: &Session, prepared: &Prepared, period_s: f64) -> Vec<Option<String>> {
     if session.privacy.protects_flags() {
         return Vec::new();

@@ -1,4 +1,4 @@
-//! What the privacy knobs of a run cost and buy, now and if they were turned.
+//! Cost and benefit of the privacy knobs of a run, now and if they were turned.
 
 use super::Run;
 use crate::evidence::likelihood::Hypotheses;
@@ -8,7 +8,7 @@ use crate::privacy::{Budget, EpsilonOption, ForecastInput, Ledger, PrivacyError,
 use crate::session::Mode;
 use crate::session::privacy::{BudgetSettings, Scope, SendPolicy};
 
-/// What one sample costs.
+/// The cost of one sample.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) struct SamplePrice {
     /// ε of all symbols that the sample can turn, at the session's δ.
@@ -18,7 +18,7 @@ pub(crate) struct SamplePrice {
 }
 
 impl Run {
-    /// What other ε of the symbols or flags that are sent now would mean.
+    /// The effect of other ε of the symbols or flags that are sent now.
     pub(crate) fn ladder(&self) -> Result<Vec<EpsilonOption>, PrivacyError> {
         let grading = match self.mode {
             Mode::Evidence => Grading::from(self.session.privacy.symbol),

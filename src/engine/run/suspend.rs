@@ -5,7 +5,7 @@ use jiff::Timestamp;
 use super::Run;
 use crate::fact::{self, Fact};
 use crate::incident::action::SCHEDULE;
-use crate::incident::{Action, Edit, Order};
+use crate::incident::{Edit, OperatorAction, Order};
 use crate::session::{Clock, Mark};
 
 /// Stretches that a summary names at most.
@@ -31,8 +31,8 @@ impl Run {
                 continue;
             }
             let action = match (&self.suspended[client], &why) {
-                (None, Some(_)) => Some(Action::TakeOut { client }),
-                (Some(_), None) => Some(Action::PutBack { client }),
+                (None, Some(_)) => Some(OperatorAction::TakeOut { client }),
+                (Some(_), None) => Some(OperatorAction::PutBack { client }),
                 // Another stretch follows without a pause.
                 (Some(_), Some(_)) | (None, None) => None,
             };

@@ -31,7 +31,7 @@ impl Stretch {
         self.first.place == note.place && self.first.what.reason() == note.what.reason()
     }
 
-    /// What was not said when it began.
+    /// The message about all notes of a stretch but the first, which was reported when it began.
     fn rest(&self) -> Option<(String, String)> {
         let Note { place, line, what, .. } = &self.first;
         let (reason, last) = (what.reason(), self.last_line);
@@ -56,7 +56,7 @@ impl Stretch {
 }
 
 impl Unused {
-    /// Takes the notes of a step and gives what is to be said, each with its file: the first of every
+    /// Takes the notes of a step and returns the messages, each with its file: the first of every
     /// stretch at once, and the whole of a stretch once it is over.
     pub(crate) fn hear(&mut self, step: u64, notes: &[Note]) -> Vec<(String, String)> {
         let mut said = Vec::new();
@@ -84,7 +84,7 @@ impl Unused {
         said
     }
 
-    /// The run is over: what is still to be said.
+    /// The run is over: the messages that are left.
     pub(crate) fn end(&mut self) -> Vec<(String, String)> {
         self.stretches.drain(..).filter_map(|stretch| stretch.rest()).collect()
     }

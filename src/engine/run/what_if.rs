@@ -1,4 +1,4 @@
-//! What the run so far would have given with one knob turned otherwise.
+//! The run so far as it would have been with one knob turned.
 //!
 //! | knob | who answers |
 //! |---|---|
@@ -81,7 +81,7 @@ fn method(mode: Mode) -> &'static str {
 
 impl Run {
     /// The run so far under the settings that stand now: what a trial is held against. Where one was
-    /// changed on the way this is not what was said.
+    /// changed on the way this is not what the run found.
     pub(crate) fn so_far(&self) -> Outlook {
         let again = if self.tuned { self.what_if(Knob::Mode.at(self.mode)).ok() } else { None };
         again.unwrap_or_else(|| {
@@ -275,7 +275,7 @@ impl Decided<'_> {
                 time: tick.time,
                 number: t as u64 + 1,
                 clients: &decision.clients,
-                outcomes: decision.outcomes(),
+                outcomes: &decision.outcomes,
                 table: decision.table,
                 quality: &[],
             });

@@ -1,4 +1,4 @@
-//! What a run over a recording takes from its tables.
+//! The parts of a run over a recording that come from its tables.
 
 use std::collections::VecDeque;
 use std::path::PathBuf;
@@ -12,13 +12,13 @@ use crate::record::Seen;
 use crate::record::recording::StoredEvent;
 use crate::stream::Frame;
 
-/// What of a run its recording knows and the server does not.
+/// The parts of a run that its recording knows and the server does not.
 pub(super) struct FromRecording {
     pub(super) file: PathBuf,
     pub(super) frames: VecDeque<Frame>,
     /// The number of its first step.
     pub(super) first: u64,
-    /// What was seen at every step, a row of clients each.
+    /// The readouts of every step, a row of clients each.
     pub(super) readouts: Arc<[Seen]>,
     pub(super) orders: VecDeque<StoredEvent>,
     /// The course of training.

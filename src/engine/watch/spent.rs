@@ -1,4 +1,4 @@
-//! What a client has given away so far, in figures. Composing them takes a while, so they are made
+//! The privacy cost of a client so far. Composing the figures takes a while, so they are made
 //! now and then and handed on as they are.
 
 use jiff::{SignedDuration, Timestamp};
@@ -10,7 +10,7 @@ use crate::session::privacy::Scope;
 /// Figures that are younger than this are good enough.
 pub(super) const FRESH: SignedDuration = SignedDuration::from_mins(5);
 
-/// What one client has spent.
+/// The privacy cost of one client.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub(crate) struct Spent {
     pub(crate) live: Composed,
@@ -26,7 +26,7 @@ pub(crate) struct Spent {
     pub(crate) exhaustion: Exhaustion,
     /// How far one sample reaches into later releases.
     pub(crate) memory: FilterMemory,
-    /// Whether the noise came from where nobody can draw it again.
+    /// Whether the noise cannot be drawn again.
     pub(crate) private: bool,
 }
 

@@ -18,7 +18,7 @@ impl Stream for Tapped {
     fn next(&mut self, frame: &mut Frame) -> Result<bool, StreamError> {
         let more = self.stream.next(frame)?;
         if more {
-            // Nobody listens any more: the watch is gone, and the run with it.
+            // The receiver is gone: the watch has ended, and the run with it.
             let _ = self.frames.send(frame.clone());
         }
         Ok(more)

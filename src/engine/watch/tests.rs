@@ -9,7 +9,7 @@ use super::*;
 use crate::engine::knob::KnobValue;
 use crate::engine::prepare::prepare;
 use crate::fact::Value;
-use crate::incident::{Action, Closing};
+use crate::incident::{Closing, OperatorAction};
 use crate::privacy::{Ledger, What};
 use crate::session::{Tau, Vote};
 
@@ -49,12 +49,12 @@ fn steps(watch: &mut Watch, count: usize) -> News {
     news
 }
 
-fn order(action: Action) -> Order {
+fn order(action: OperatorAction) -> Order {
     Order { who: "op1".into(), action, why: None }
 }
 
 fn set(what: &str, to: Value) -> Order {
-    order(Action::Set { what: what.into(), to })
+    order(OperatorAction::Set { what: what.into(), to })
 }
 
 #[test]
@@ -103,7 +103,7 @@ fn a_threshold_that_is_set_and_undone_stands_as_before() {
     assert!(after.thresholds[1].tau_c > before.thresholds[1].tau_c);
     assert_eq!(after.thresholds[0], before.thresholds[0]);
     let entry = after.undoable.expect("a change can be undone");
-    watch.act(order(Action::Undo { entry }), &mut news).expect("not overtaken");
+    watch.act(order(OperatorAction::Undo { entry }), &mut news).expect("not overtaken");
     assert_eq!(watch.snapshot().thresholds, before.thresholds);
 }
 
@@ -143,7 +143,7 @@ fn a_threshold_or_dead_band_that_is_set_judges_the_whole_run_anew_and_undone_as_
     assert_eq!(news.flags.take(), Some(banded));
     for expected in [low, sent] {
         let entry = watch.snapshot().undoable.expect("a change can be undone");
-        watch.act(order(Action::Undo { entry }), &mut news).expect("not overtaken");
+        watch.act(order(OperatorAction::Undo { entry }), &mut news).expect("not overtaken");
         assert_eq!(news.flags.take(), Some(expected));
     }
     watch.act(set("vote", Value::Text("3 of 5".into())), &mut news).expect("a good value");
@@ -234,7 +234,7 @@ fn what_is_accepted_as_the_new_normal_closes_and_does_not_come_back_at_once() {
     steps(&mut watch, 6);
     let incident = number.expect("an incident");
     let mut news = News::default();
-    watch.act(order(Action::Accept { incident }), &mut news).expect("it is open");
+    watch.act(order(OperatorAction::Accept { incident }), &mut news).expect("it is open");
     let closed = watch.run().annunciator().incident(incident).and_then(|i| i.closed);
     assert_eq!(closed.map(|closed| closed.why), Some(Closing::Accepted));
     let root = watch.run().annunciator().incident(incident).and_then(|i| i.root);
@@ -308,11 +308,13 @@ fn a_budget_is_a_knob_that_is_never_below_what_is_spent() {
     watch.act(set("budget", number(1e5)), &mut news).expect("more");
     let raised = watch.snapshot().undoable.expect("a change can be undone");
     steps(&mut watch, 100);
-    let refused = watch.act(order(Action::Undo { entry: raised }), &mut news);
+    let refused = watch.act(order(OperatorAction::Undo { entry: raised }), &mut news);
     assert!(matches!(refused, Err(ActError::Released(_))), "{refused:?}");
     watch.act(set("budget", Value::Unset), &mut news).expect("no budget covers everything");
     let taken = watch.snapshot().undoable.expect("a change can be undone");
-    watch.act(order(Action::Undo { entry: taken }), &mut news).expect("it covers what is spent");
+    watch
+        .act(order(OperatorAction::Undo { entry: taken }), &mut news)
+        .expect("it covers what is spent");
     assert!(watch.snapshot().knobs.contains(&Knob::Budget.at(Some(1e5))));
 }
 

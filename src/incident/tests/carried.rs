@@ -21,11 +21,11 @@ fn restarted(before: &Carried) -> (Scene, String) {
 fn answers_notes_and_shelves_are_there_again_after_a_restart() {
     let mut scene = Scene::fault_at_p1();
     scene.desk.declare("vote", Value::Unset);
-    scene.done(Action::Note { incident: 1, text: "pump 2 is being changed".to_owned() });
-    scene.done(Action::Acknowledge { incident: 1 });
-    scene.done(Action::TakeOut { client: P4 });
+    scene.done(OperatorAction::Note { incident: 1, text: "pump 2 is being changed".to_owned() });
+    scene.done(OperatorAction::Acknowledge { incident: 1 });
+    scene.done(OperatorAction::TakeOut { client: P4 });
     let to = Value::Number(Number::or_zero(3.0));
-    scene.done(Action::Set { what: "vote".to_owned(), to: to.clone() });
+    scene.done(OperatorAction::Set { what: "vote".to_owned(), to: to.clone() });
     let left = carried(&scene);
     assert!(!left.is_nothing());
     let [changed] = left.settings() else { panic!("one setting was changed: {left:?}") };
@@ -65,7 +65,7 @@ fn what_nobody_has_seen_before_a_restart_still_asks_after_it() {
         assert_eq!(next.state(1), AlarmState::Returned);
         next.desk.enter_here();
         assert_eq!(next.state(1), AlarmState::Returned, "it is no history: nobody has seen it");
-        next.done(Action::Acknowledge { incident: 1 });
+        next.done(OperatorAction::Acknowledge { incident: 1 });
         assert_eq!(next.state(1), AlarmState::Normal);
     }
 }
@@ -73,7 +73,7 @@ fn what_nobody_has_seen_before_a_restart_still_asks_after_it() {
 #[test]
 fn a_shelf_ends_at_its_time_whatever_is_restarted() {
     let mut scene = Scene::fault_at_p1();
-    scene.done(Action::Shelve { incident: 1, seconds: 2 * 3600 });
+    scene.done(OperatorAction::Shelve { incident: 1, seconds: 2 * 3600 });
     let (mut next, said) = restarted(&carried(&scene));
     assert!(said.contains("1 shelved"), "{said}");
     assert_eq!(next.state(1), AlarmState::Shelved);

@@ -15,7 +15,7 @@ fn final_and_seen() -> Scene {
     let mut scene = Scene::fault_at_p1();
     scene.steps(6);
     assert!(scene.incident(1).frozen);
-    scene.done(Action::Acknowledge { incident: 1 });
+    scene.done(OperatorAction::Acknowledge { incident: 1 });
     scene
 }
 
@@ -26,7 +26,7 @@ fn change(scene: &mut Scene, change: impl FnOnce(&mut Outcome)) {
 #[test]
 fn an_incident_whose_evidence_ends_stands_and_is_not_closed() {
     let mut scene = final_and_seen();
-    change(&mut scene, |outcome| outcome.stands = Some(Closing::Quiet));
+    change(&mut scene, |outcome| outcome.disturbance.stands = Some(Closing::Quiet));
     let facts = scene.step();
     assert_eq!(said(&facts), "quiet; it stands until everybody has recovered");
     assert!(scene.incident(1).is_open() && lines(&facts).contains("\"stands\":true"));
@@ -38,7 +38,7 @@ fn an_incident_whose_evidence_ends_stands_and_is_not_closed() {
 #[test]
 fn nobody_joins_an_incident_while_it_stands() {
     let mut scene = final_and_seen();
-    change(&mut scene, |outcome| outcome.stands = Some(Closing::Quiet));
+    change(&mut scene, |outcome| outcome.disturbance.stands = Some(Closing::Quiet));
     let second = scene.second();
     scene.raise(P3, second).steps(2);
     assert!(scene.incident(1).member(P3).is_none());
@@ -48,10 +48,11 @@ fn nobody_joins_an_incident_while_it_stands() {
 fn what_goes_on_keeps_its_number_and_asks_again_only_for_a_new_root() {
     for (root, asks) in [(P1, false), (P3, true)] {
         let mut scene = final_and_seen();
-        change(&mut scene, |outcome| outcome.stands = Some(Closing::Quiet));
+        change(&mut scene, |outcome| outcome.disturbance.stands = Some(Closing::Quiet));
         scene.step();
         change(&mut scene, |outcome| {
-            (outcome.stands, outcome.continued, outcome.latest) = (None, 1, Some(root));
+            let found = &mut outcome.disturbance;
+            (found.stands, found.continued, found.latest) = (None, 1, Some(root));
         });
         let facts = scene.step();
         let name = &scene.desk.names()[root];
@@ -72,7 +73,8 @@ fn what_goes_on_keeps_its_number_and_asks_again_only_for_a_new_root() {
 fn a_revised_root_says_why_and_asks_again() {
     let mut scene = final_and_seen();
     change(&mut scene, |outcome| {
-        (outcome.root, outcome.revised_from) = (Some(P4), Some(P1));
+        let found = &mut outcome.disturbance;
+        (found.root, found.revised_from) = (Some(P4), Some(P1));
     });
     let facts = scene.step();
     let expected = "root P1 → P4: P4 alarms too; it reaches P1, and P1 does not reach it";

@@ -16,30 +16,30 @@ enum Event {
     Decide(u64, Option<usize>, [f64; 4], bool),
     Over(Closing),
     Spoil(QualityNote),
-    Do(Action),
+    Do(OperatorAction),
 }
 
 fn share() -> impl Strategy<Value = f64> {
     prop_oneof![4 => 0.0..1.0, 1 => Just(f64::NAN), 1 => Just(f64::INFINITY)]
 }
 
-fn action() -> impl Strategy<Value = Action> {
+fn action() -> impl Strategy<Value = OperatorAction> {
     let incident = 0u64..5;
     prop_oneof![
-        4 => incident.clone().prop_map(|incident| Action::Acknowledge { incident }),
+        4 => incident.clone().prop_map(|incident| OperatorAction::Acknowledge { incident }),
         2 => (incident.clone(), 0u32..200)
-            .prop_map(|(incident, seconds)| Action::Shelve { incident, seconds }),
-        1 => incident.clone().prop_map(|incident| Action::Unshelve { incident }),
-        1 => (0usize..5).prop_map(|client| Action::TakeOut { client }),
-        2 => (0usize..5).prop_map(|client| Action::PutBack { client }),
-        1 => incident.clone().prop_map(|incident| Action::Note { incident, text: "seen".into() }),
-        1 => incident.clone().prop_map(|incident| Action::Accept { incident }),
+            .prop_map(|(incident, seconds)| OperatorAction::Shelve { incident, seconds }),
+        1 => incident.clone().prop_map(|incident| OperatorAction::Unshelve { incident }),
+        1 => (0usize..5).prop_map(|client| OperatorAction::TakeOut { client }),
+        2 => (0usize..5).prop_map(|client| OperatorAction::PutBack { client }),
+        1 => incident.clone().prop_map(|incident| OperatorAction::Note { incident, text: "seen".into() }),
+        1 => incident.clone().prop_map(|incident| OperatorAction::Accept { incident }),
         2 => (incident, 0usize..5)
-            .prop_map(|(incident, root)| Action::Correct { incident, root }),
+            .prop_map(|(incident, root)| OperatorAction::Correct { incident, root }),
         1 => (0i32..3).prop_map(|to| {
-            Action::Set { what: "tau_c".into(), to: Value::Number(Number::or_zero(to.into())) }
+            OperatorAction::Set { what: "tau_c".into(), to: Value::Number(Number::or_zero(to.into())) }
         }),
-        3 => (1u64..40).prop_map(|entry| Action::Undo { entry }),
+        3 => (1u64..40).prop_map(|entry| OperatorAction::Undo { entry }),
     ]
 }
 
@@ -80,7 +80,7 @@ fn play(scene: &mut Scene, event: &Event) -> Vec<Fact> {
             let second = scene.second();
             scene.decide(episode, second, root).believe(posterior);
             if let Some(outcome) = &mut scene.outcome {
-                outcome.frozen = frozen;
+                outcome.disturbance.frozen = frozen;
             }
         }
         Event::Over(why) => {
@@ -206,9 +206,9 @@ proptest! {
         let before = seen(&scene.desk);
         if let Ok(receipt) = scene.act(action) {
             let after = seen(&scene.desk);
-            let undo = scene.act(Action::Undo { entry: receipt.entry }).expect("just done");
+            let undo = scene.act(OperatorAction::Undo { entry: receipt.entry }).expect("just done");
             prop_assert!(seen(&scene.desk) == before);
-            scene.act(Action::Undo { entry: undo.entry }).expect("just undone");
+            scene.act(OperatorAction::Undo { entry: undo.entry }).expect("just undone");
             prop_assert!(seen(&scene.desk) == after);
             check(&scene.desk);
         }

@@ -78,7 +78,7 @@ fn a_tie_is_no_disagreement() {
 #[test]
 fn a_late_correction_keeps_number_and_history_and_asks_again() {
     let mut scene = Scene::fault_at_p1();
-    scene.done(Action::Acknowledge { incident: 1 });
+    scene.done(OperatorAction::Acknowledge { incident: 1 });
     scene.decide(1, 10, Some(P2));
     let facts = scene.step();
     let incident = scene.incident(1);
@@ -172,7 +172,7 @@ fn effects_raise_the_priority_and_ask_again() {
     let mut scene = Scene::new();
     scene.raise(P1, 10).decide(1, 10, Some(P1)).step();
     assert_eq!(scene.incident(1).priority, Priority::P2);
-    scene.done(Action::Acknowledge { incident: 1 });
+    scene.done(OperatorAction::Acknowledge { incident: 1 });
     scene.raise(P2, 20).step();
     assert_eq!(scene.incident(1).priority, Priority::P1);
     assert_eq!(scene.state(1), AlarmState::Unacknowledged);
@@ -184,7 +184,7 @@ fn an_incident_leaves_the_list_only_when_over_and_acknowledged() {
     scene.over(Closing::Quiet).step();
     assert_eq!(scene.state(1), AlarmState::Returned);
     assert_eq!(scene.desk.listed_incidents().count(), 1);
-    scene.done(Action::Acknowledge { incident: 1 });
+    scene.done(OperatorAction::Acknowledge { incident: 1 });
     assert_eq!(scene.state(1), AlarmState::Normal);
     assert_eq!(scene.desk.listed_incidents().count(), 0);
 }
@@ -192,11 +192,11 @@ fn an_incident_leaves_the_list_only_when_over_and_acknowledged() {
 #[test]
 fn a_change_that_stays_is_closed_and_latched_until_seen() {
     let mut scene = Scene::fault_at_p1();
-    scene.done(Action::Acknowledge { incident: 1 });
+    scene.done(OperatorAction::Acknowledge { incident: 1 });
     let facts = scene.over(Closing::PersistentChange).step();
     assert_eq!(scene.state(1), AlarmState::Latched);
     assert!(lines(&facts).contains("\"why\":\"persistent change\""));
-    scene.done(Action::Acknowledge { incident: 1 });
+    scene.done(OperatorAction::Acknowledge { incident: 1 });
     assert_eq!(scene.state(1), AlarmState::Normal);
 }
 
@@ -337,11 +337,11 @@ fn a_rise_in_priority_is_not_taken_for_a_client() {
 fn where_there_are_no_probabilities_the_named_root_is_certain() {
     let mut scene = Scene::new();
     scene.raise(P2, 10).decide(1, 10, Some(P2));
-    scene.outcome.as_mut().expect("decided").posterior.clear();
+    scene.outcome.as_mut().expect("decided").disturbance.posterior.clear();
     assert!(lines(&scene.step()).contains(r#""root":"P2","posterior":{"P2":1.0}"#));
     let mut scene = Scene::new();
     scene.raise(P2, 10).decide(1, 10, None);
-    scene.outcome.as_mut().expect("decided").posterior.clear();
+    scene.outcome.as_mut().expect("decided").disturbance.posterior.clear();
     assert!(lines(&scene.step()).contains(r#""root":null,"posterior":{}"#));
 }
 

@@ -31,8 +31,8 @@ fn an_event_is_the_same_after_it_was_written_down() {
     let mut scene = Scene::fault_at_p1();
     scene.quality.push(QualityNote { client: Some(P2), what: QualityKind::Gap { seconds: 30.0 } });
     scene.steps(8);
-    scene.done(Action::Acknowledge { incident: 1 });
-    scene.done(Action::Note { incident: 1, text: "pump".to_owned() });
+    scene.done(OperatorAction::Acknowledge { incident: 1 });
+    scene.done(OperatorAction::Note { incident: 1, text: "pump".to_owned() });
     scene.over(Closing::Quiet).step();
     assert!(scene.desk.log().events().len() > 6);
     for event in scene.desk.log().events() {

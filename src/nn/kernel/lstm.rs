@@ -6,11 +6,12 @@
 //! c' = f c + i g,  h' = o tanh c',  out = W_fc h' + b_fc
 //! ```
 
-use super::cell::Cell;
+use super::activation::{sigmoid, tanh};
 use super::lanes::{Arithmetic, Lanes};
 use super::packed::{Packed, lanes_for, pad, padded};
 use super::rows::Rows;
 use super::{WeightsError, check_network};
+use crate::nn::cell::{Cell, Fused};
 use crate::nn::weights::LstmFc;
 
 /// The weights, repacked: for each block of hidden units the four gates lie beside each other, so
@@ -135,15 +136,15 @@ impl Lstm {
             let before = a.load(c);
             let recurrent = add_columns(a, load(a, bias), hh, &memory.h);
             if let Some(beside) = beside {
-                let (_, _, h) = Cell::forward(a, add_columns(a, recurrent, ih, beside), before);
+                let (_, _, h) = step_cells(a, add_columns(a, recurrent, ih, beside), before);
                 let row = if jacobian { 1 + self.inputs } else { 1 };
                 rows.hidden_mut(row, lane)[..N].copy_from_slice(&a.store(h));
             }
-            let (cell, after, h) = Cell::forward(a, add_columns(a, recurrent, ih, x), before);
+            let (cell, after, h) = step_cells(a, add_columns(a, recurrent, ih, x), before);
             rows.hidden_mut(0, lane)[..N].copy_from_slice(&a.store(h));
             *c = a.store(after);
             if jacobian {
-                let slopes = cell.back(a, a.splat(1.0), before);
+                let slopes = cell.back_one_step(Fused::<A, N>(a), before, a.splat(1.0));
                 for (k, column) in ih.iter().enumerate() {
                     let dh = chain(a, slopes, column);
                     rows.hidden_mut(1 + k, lane)[..N].copy_from_slice(&a.store(dh));
@@ -151,6 +152,18 @@ impl Lstm {
             }
         }
     }
+}
+
+/// A step of cells on lanes from their gates before activation, in the order i, f, g, o, and from c: what
+/// the way back needs, c' and h'.
+#[inline(always)]
+pub(crate) fn step_cells<A: Lanes<N>, const N: usize>(
+    a: A,
+    z: [A::V; 4],
+    before: A::V,
+) -> (Cell<A::V>, A::V, A::V) {
+    let gates = [sigmoid(a, z[0]), sigmoid(a, z[1]), tanh(a, z[2]), sigmoid(a, z[3])];
+    Cell::forward(Fused::<A, N>(a), gates, before, |c| tanh(a, c))
 }
 
 /// Row-major (4·width) × columns to block × column × gate × lane.

@@ -16,18 +16,22 @@ struct ReferenceAdam {
 }
 
 impl ReferenceAdam {
+    const BETA_1: f64 = 0.9;
+    const BETA_2: f64 = 0.999;
+    const EPSILON: f64 = 1e-8;
+
     fn step(&mut self, weights: &mut LstmFc, gradient: &LstmFc) {
         self.round += 1;
         let count = gradient.slices().iter().map(|s| s.len()).sum();
         self.moments.resize(count, (0.0, 0.0));
-        let (b_1, b_2) = (1.0 - BETA_1.powi(self.round), 1.0 - BETA_2.powi(self.round));
+        let (b_1, b_2) = (1.0 - Self::BETA_1.powi(self.round), 1.0 - Self::BETA_2.powi(self.round));
         let gradient = gradient.slices().into_iter().flatten();
         let weights = weights.slices_mut().into_iter().flatten();
         for ((w, &g), (m, v)) in weights.zip(gradient).zip(&mut self.moments) {
             let g = f64::from(g);
-            *m = BETA_1 * *m + (1.0 - BETA_1) * g;
-            *v = BETA_2 * *v + (1.0 - BETA_2) * g * g;
-            *w -= (self.rate * (*m / b_1) / ((*v / b_2).sqrt() + EPSILON)) as f32;
+            *m = Self::BETA_1 * *m + (1.0 - Self::BETA_1) * g;
+            *v = Self::BETA_2 * *v + (1.0 - Self::BETA_2) * g * g;
+            *w -= (self.rate * (*m / b_1) / ((*v / b_2).sqrt() + Self::EPSILON)) as f32;
         }
     }
 }

@@ -1,6 +1,6 @@
 //! A linear front end with the filter on what it leaves over: u = (y − front(y before)) / scale.
 //!
-//! The front end takes what every sensor tells about itself; the filter's few states carry what is
+//! The front end predicts every sensor from its own past; the filter's few states carry what is
 //! left, so they are small and may be sent.
 
 use super::linear::{OwnLag, subtract};

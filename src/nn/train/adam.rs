@@ -1,18 +1,11 @@
-//! Adam (Kingma and Ba, 2015) of the hand-written trainer, with the same bound on the whole gradient's
-//! norm as the [`Trainer`](super::trainer::Trainer) on candle's optimisers.
-//!
-//! Two more stand elsewhere, with the same constants and another order of rounding: `nn::online` works on
-//! SIMD lanes with fused operations, `stream::twin::fit` in double precision. One for all three would change
-//! the last bits of every model and of every synthetic plant, and so the facts of sessions.
+//! The optimiser of the hand-written trainer: [`adam`] with the same bound on the whole gradient's norm
+//! as the [`Trainer`](super::trainer::Trainer) on candle's optimisers.
 
+use crate::nn::adam::{self, Scalar};
 use crate::nn::weights::Parameters;
 
 /// Bound on the norm of the gradient of all weights together.
 pub(crate) const NORM: f64 = 1.0;
-
-pub(crate) const BETA_1: f64 = 0.9;
-pub(crate) const BETA_2: f64 = 0.999;
-pub(crate) const EPSILON: f64 = 1e-8;
 
 /// The optimiser's memory of one set of weights.
 #[derive(Debug, Clone)]
@@ -49,16 +42,11 @@ impl Adam {
         }
         let scale = if self.is_bounded { (NORM / norm.max(NORM)) as f32 } else { 1.0 };
         self.step += 1;
-        let rate = (self.learning_rate / (1.0 - BETA_1.powi(self.step))) as f32;
-        let correction = (1.0 / (1.0 - BETA_2.powi(self.step))) as f32;
-        let (beta_1, beta_2) = (BETA_1 as f32, BETA_2 as f32);
+        let rounding = Scalar::at(self.learning_rate, self.step);
         let gradient = gradient.into_iter().flatten();
         let weights = weights.slices_mut().into_iter().flatten();
         for ((w, g), (m, v)) in weights.zip(gradient).zip(&mut self.moments) {
-            let g = g * scale;
-            *m = beta_1 * *m + (1.0 - beta_1) * g;
-            *v = beta_2 * *v + (1.0 - beta_2) * g * g;
-            *w -= rate * *m / ((*v * correction).sqrt() + EPSILON as f32);
+            adam::step(rounding, w, (m, v), g * scale);
         }
         norm
     }

@@ -10,7 +10,7 @@ use super::lanes::{LANES, Lane, ZERO, accumulate, add_outer, add_transposed};
 #[cfg(test)]
 use super::optimise::WARM_UP;
 use super::window::{Batch, clip};
-use crate::nn::cell::Cell;
+use crate::nn::cell::{Cell, Plain};
 use crate::nn::weights::{FilterWeights, Parameters as _};
 
 /// What the way back needs of one step.
@@ -199,7 +199,7 @@ impl Adjoint {
                 let gate = |k: usize| trace.gates[k * n + j][l];
                 let (i, f, g, o) = (gate(0), gate(1), gate(2), gate(3));
                 let cell = Cell { i, f, g, o, tanh_c: trace.tanh_c[j][l] };
-                let (dz, dc) = cell.back(trace.c_before[j][l], self.h[j][l], self.c[j][l]);
+                let (dz, dc) = cell.back(Plain, trace.c_before[j][l], self.h[j][l], self.c[j][l]);
                 for (k, dz) in dz.into_iter().enumerate() {
                     self.gates[k * n + j][l] = dz;
                 }

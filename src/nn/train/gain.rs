@@ -10,7 +10,7 @@
 use super::lanes::{
     LANES, Lane, WIDE_ZERO, Wide, ZERO, accumulate, accumulate_product, affine, widen,
 };
-use crate::nn::cell::Cell;
+use crate::nn::cell::{Cell, Plain};
 use crate::nn::network::{SELU_ALPHA, SELU_LAMBDA};
 use crate::nn::weights::{Conduct, FilterWeights, Mlp};
 
@@ -184,14 +184,14 @@ impl<'a> Block<'a> {
             let (i, f) = (sigmoid(t.gates[j][l]), sigmoid(t.gates[n + j][l]));
             let (g, o) = (t.gates[2 * n + j][l].tanh(), sigmoid(t.gates[3 * n + j][l]));
             let before = self.c[j][l];
-            let (cell, c, h) = Cell::forward([i, f, g, o], before, f32::tanh);
+            let (cell, c, h) = Cell::forward(Plain, [i, f, g, o], before, f32::tanh);
             for (gate, value) in [i, f, g, o].into_iter().enumerate() {
                 t.gates[gate * n + j][l] = value;
             }
             self.c[j][l] = c;
             t.tanh_c[j][l] = cell.tanh_c;
             self.h[j][l] = h;
-            let (dz, _) = cell.back(before, 1.0, 0.0);
+            let (dz, _) = cell.back(Plain, before, 1.0, 0.0);
             slopes.iter_mut().zip(dz).for_each(|(slope, dz)| slope[l] = dz);
         }
         slopes

@@ -89,7 +89,7 @@ pub(crate) fn read(text: impl BufRead, head: Option<&str>) -> Result<SignedLedge
         seals.take(&(String::from_utf8_lossy(line) + "\n"));
         Ok(())
     })?;
-    // A file that only begins like something else is somebody's, and not a ledger to go on with.
+    // A file that begins otherwise is another file, and not a ledger to go on with.
     if seals.last().is_none() && torn.as_deref().is_some_and(|torn| !Seals::may_begin(torn)) {
         return Err(Broken { line: 1, sound_bytes, why: Why::NoKey });
     }

@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 
 use super::plot;
-use super::{Case, Report, Standing};
+use super::{BY_THE_HOUR, Case, Report, Standing};
 
 const STYLE: &str = "body{font:15px/1.45 system-ui,sans-serif;margin:2em auto;max-width:62em;padding:0 1em;\
 color:#1a1a1a;background:#fff}table{border-collapse:collapse;width:100%;margin:.5em 0 1.5em}\
@@ -52,7 +52,7 @@ fn compose(report: &Report, out: &mut String) -> std::fmt::Result {
     writeln!(out, "<h2>Settings that were changed</h2>")?;
     let rows = report.settings.iter().map(|row| row.to_vec());
     table(out, &["time", "setting", "from", "to"], rows)?;
-    writeln!(out, "<h2>What clients gave away</h2>")?;
+    writeln!(out, "<h2>What clients gave away</h2>\n<p>{BY_THE_HOUR}</p>")?;
     let rows = report.spent.iter().map(|spent| {
         let (before, after) = (&spent.before, &spent.after);
         let epsilon = |known: &Option<(String, u64)>| {

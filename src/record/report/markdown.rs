@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use super::{Report, Standing};
+use super::{BY_THE_HOUR, Report, Standing};
 
 pub(crate) fn write(report: &Report) -> String {
     let mut text = String::new();
@@ -56,7 +56,7 @@ fn compose(report: &Report, out: &mut String) -> std::fmt::Result {
             writeln!(out, "| {} |", row.each_ref().map(|value| cell(value)).join(" | "))?;
         }
     }
-    writeln!(out, "\n## What clients gave away\n")?;
+    writeln!(out, "\n## What clients gave away\n\n{BY_THE_HOUR}\n")?;
     writeln!(out, "| client | ε at the begin | releases | ε at the end | releases |")?;
     writeln!(out, "|---|---|---|---|---|")?;
     for spent in &report.spent {

@@ -6,6 +6,7 @@ use std::time::Instant;
 use super::super::RemoteError;
 use super::super::envelope::{Down, Step, nanosecond, pack, unpack};
 use super::{Desk, Question};
+use crate::wire::{Content, Message};
 
 impl Desk {
     /// A question that must be answered before the step is closed.
@@ -59,10 +60,13 @@ impl Desk {
     /// What was heard of the next step before this start, where it was.
     pub(super) fn find_step(&mut self) -> Option<Step> {
         let stored = self.journal.as_ref()?.step(self.next);
-        let heard = stored.map_err(|why| self.failed = Some(why.into())).ok()??;
-        if heard.len() != self.accounts.len() {
+        let mut heard = stored.map_err(|why| self.failed = Some(why.into())).ok()??;
+        if heard.len() > self.accounts.len() {
             return None;
         }
+        // A client that was added to the session since then had no part in it.
+        heard.resize(self.accounts.len(), None);
+        self.announce(heard.iter().map(Option::is_some).collect());
         let times = heard.iter().flatten().map(|step| nanosecond(step.time())).collect();
         let step = match &self.grid {
             Some(_) => self.step_of_grid(times)?,
@@ -71,11 +75,15 @@ impl Desk {
         for (client, heard) in heard.into_iter().enumerate() {
             match heard {
                 Some(heard) => {
-                    let number = Some(heard.number);
-                    let messages = self.read(client, number, &heard.messages).unwrap_or_default();
-                    self.arrived.extend(messages);
+                    let (number, begin) = (heard.number, enrolment_of(&heard));
+                    let [enrolment, rest] = [&heard.messages[..begin], &heard.messages[begin..]];
+                    let enrolment = self.read(client, Some(0), enrolment).unwrap_or_default();
+                    let messages = self.read(client, Some(number), rest).unwrap_or_default();
+                    self.note_enrolled(client, !enrolment.is_empty());
+                    self.arrived.extend(enrolment.into_iter().chain(messages));
                     self.before[client].clear();
                 }
+                None if self.joining.is_absent(client) => {}
                 None => self.accounts[client].miss(self.next),
             }
         }
@@ -118,4 +126,13 @@ impl Desk {
         }
         Some(most)
     }
+}
+
+/// How many messages of a step are the enrolment of a site that joined with it.
+fn enrolment_of(step: &Step) -> usize {
+    let is_one = |bytes: &Vec<u8>| {
+        let message = Message::decode(bytes);
+        message.is_ok_and(|message| matches!(message.content(), Content::Enrolment(_)))
+    };
+    if step.number == 0 { 0 } else { step.messages.iter().take_while(|m| is_one(m)).count() }
 }

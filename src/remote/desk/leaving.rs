@@ -10,14 +10,14 @@ pub(in crate::remote) const WITHOUT: &str = "has left: its own faults are not se
 impl Desk {
     /// A site leaves for good: from the present step on nobody waits for it.
     pub(super) fn lets_go(&mut self, client: usize) {
-        if self.inquires || self.next == 0 {
+        if self.inquires || self.next == 0 || self.joining.is_absent(client) {
             let why =
                 "nobody can leave before all have enrolled: take the client out of the session";
             return self.tell(client, &Down::Refused { why: why.to_owned() });
         }
         if !self.gone[client] {
             (self.left[client], self.gone[client]) = (true, true);
-            self.note_gone(client, true);
+            self.note(|journal| journal.note_gone(client, true));
             self.tell_all(client, WITHOUT);
         }
         self.tell(client, &Down::Stop);
@@ -25,24 +25,13 @@ impl Desk {
 
     /// A site that had left is there again, with the models of the run.
     pub(super) fn takes_back(&mut self, client: usize) {
-        if self.inquires {
-            return;
-        }
         (self.left[client], self.gone[client]) = (false, false);
-        self.note_gone(client, false);
+        self.note(|journal| journal.note_gone(client, false));
         self.tell_all(
             client,
             "has returned: it is heard from the present step on; nobody is calibrated again",
         );
         self.tell(client, &Down::Models);
-    }
-
-    fn note_gone(&mut self, client: usize, is_gone: bool) {
-        if let Some(journal) = &self.journal
-            && let Err(why) = journal.note_gone(client, is_gone)
-        {
-            self.failed = Some(why.into());
-        }
     }
 
     /// Says something of a site to people and in facts.

@@ -147,6 +147,9 @@ impl Desk {
     /// Counts who was not there, now that the step is closed.
     pub(super) fn count_misses(&mut self) {
         for client in self.clients() {
+            if self.joining.is_absent(client) {
+                continue;
+            }
             let Some(grid) = &mut self.grid else { return };
             let had_nothing = std::mem::take(&mut grid.nothing[client]);
             if self.came[client].is_some() || had_nothing {

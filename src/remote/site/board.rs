@@ -41,7 +41,7 @@ pub(super) fn post(board: &SharedBoard, worker: &Worker, source: Option<String>)
     let mut board = board.lock().unwrap_or_else(PoisonError::into_inner);
     board.sent += 1;
     board.source = source.or(board.source.take());
-    board.spent = worker.spent();
+    board.spent = worker.spent_ever();
     let step = worker.taken.unwrap_or(0);
     if board.layout.is_none() {
         board.layout = Some((worker.stream.layout().clone(), worker.column));

@@ -28,7 +28,7 @@ pub(super) struct Live {
     /// The step that the server waits for.
     asked: Option<u64>,
     /// The last step that was handed over.
-    delivered: u64,
+    pub(super) delivered: u64,
     waiting: VecDeque<Frame>,
     /// The source has ended.
     over: bool,
@@ -79,8 +79,10 @@ impl Worker {
         let enrols = self.taken.is_none() && live.asked.is_some();
         if let (true, Some(frame)) = (enrols, live.waiting.front()) {
             let time = frame.time;
-            let enrolment = seal(&Up::Step(self.enrol(time)?))?;
-            self.outbox.keep(0, &enrolment)?;
+            let enrolled = self.enrol(time)?;
+            self.recording.sent(&enrolled.messages);
+            let enrolment = seal(&Up::Step(enrolled))?;
+            self.outbox.keep(0, &enrolment, self.spent())?;
         }
         self.take_waiting()?;
         self.deliver(&mut out)?;
@@ -98,8 +100,10 @@ impl Worker {
                     self.frame = frame;
                     self.frame.continuity = between(taken, step, self.stream.layout().period_s);
                     let stored = self.frame.store();
-                    let envelope = seal(&Up::Step(self.take_frame(step)))?;
-                    self.outbox.keep_with_row(step, &envelope, stored.bytes())?;
+                    let released = self.take_frame(step);
+                    self.recording.sent(&released.messages);
+                    let envelope = seal(&Up::Step(released))?;
+                    self.outbox.keep_with_row(step, &envelope, stored.bytes(), self.spent())?;
                 }
                 Some(_) => live.backwards += 1,
                 // Before the first step of the run.

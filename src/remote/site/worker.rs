@@ -4,13 +4,14 @@ use jiff::Timestamp;
 
 use super::super::RemoteError;
 use super::super::account::SpentSoFar;
-use super::super::envelope::{Step, Up, pack, seal, unpack};
-use super::super::outbox::Outbox;
+use super::super::envelope::{Step, Up, pack, seal, unpack, unseal};
+use super::super::outbox::{Outbox, add};
 use super::live::Live;
 use super::{Ended, Options};
+use crate::engine::kept_run::SiteRecording;
 use crate::engine::prepare::apart::SiteModels;
 use crate::engine::run::follows;
-use crate::session::Mode;
+use crate::session::{Mode, Tier};
 use crate::site::{Sent, Site, SiteOptions};
 use crate::stream::{Continuity, Frame, Stream};
 use crate::wire::{Tick, ToSite};
@@ -19,7 +20,7 @@ use crate::wire::{Tick, ToSite};
 pub(super) struct Worker {
     pub(super) site: Site,
     /// Its place in the federation.
-    client: usize,
+    pub(super) client: usize,
     /// Its place in the data that is here.
     pub(super) column: usize,
     /// Steps of its data.
@@ -34,6 +35,17 @@ pub(super) struct Worker {
     /// The data ended after so many steps.
     pub(super) ended: Option<u64>,
     pub(super) found: u64,
+    /// The first step that it is heard at; later than 1 where it joined a run that went on.
+    pub(super) joined: u64,
+    /// Its next step is the first one that it looks at.
+    pub(super) begins: bool,
+    /// What it released under enrolments before this one.
+    past: Option<SpentSoFar>,
+    /// Steps are announced, and released when it is known what is predicted of them (tier 2).
+    announces: bool,
+    /// The step that was announced and not released yet.
+    pub(super) pending: Option<u64>,
+    pub(super) recording: SiteRecording,
     /// Rows come when they come, and cannot be read again.
     pub(super) live: Option<Live>,
 }
@@ -69,7 +81,13 @@ impl Worker {
             site.never_forget(from)?;
         }
         let live = session.live().map(|_| Live::new(layout.period_s));
+        let announces = *mode == Mode::Evidence && session.thresholds.tier == Tier::States;
         Ok(Self {
+            joined: outbox.joined()?,
+            begins: false,
+            past: outbox.past()?,
+            announces,
+            pending: None,
             site,
             client: *place,
             column,
@@ -82,7 +100,20 @@ impl Worker {
             ordered: None,
             ended: None,
             found: 0,
+            recording: SiteRecording::default(),
         })
+    }
+
+    /// Records its steps from now on.
+    pub(super) fn record(
+        &mut self,
+        mut recording: SiteRecording,
+        options: &Options<'_>,
+        models: &SiteModels,
+    ) {
+        let data = (self.stream.layout(), self.column);
+        recording.describe((&self.site, models), options.session, data);
+        self.recording = recording;
     }
 
     /// Takes every step again that the outbox holds, so that the models stand where they stood. What they
@@ -92,17 +123,27 @@ impl Worker {
         self.found = last;
         let steps = match self.live {
             Some(_) => [vec![0], self.outbox.rows()?].concat(),
-            None => (0..=last).collect(),
+            None => {
+                self.outbox.check_all(last)?;
+                [0].into_iter().chain(self.joined..=last).collect()
+            }
         };
         for step in steps {
-            if self.live.is_some() && step > 0 {
-                self.take_again(step)?;
-            } else {
-                self.take(step)?;
+            match step {
+                0 => {
+                    self.take(0)?;
+                    self.skip_to_joined()?;
+                }
+                _ if self.live.is_some() => self.take_again(step)?,
+                _ if self.announces => self.look_again(step)?,
+                _ => drop(self.take(step)?),
             }
-            if self.outbox.answer(step)?.is_some() {
+            self.recorded_as_sent(self.outbox.envelope(step)?);
+            self.recorded_as_sent(self.outbox.graded(step)?);
+            if let Some(answer) = self.outbox.answer(step)? {
                 let question = ToSite::name_sensors(self.client, step);
                 self.site.hear(&question, self.time, &mut |_| {});
+                self.recorded_as_sent(Some(answer));
             }
             if let Some(orders) = self.outbox.orders(step)? {
                 self.carry_out(step, &unpack(&orders)?)?;
@@ -127,7 +168,7 @@ impl Worker {
             return Ok(Some(stored));
         }
         // The step after the last one, and no other, can be taken.
-        if step > self.after() {
+        if step != self.after() {
             return Err(RemoteError::Behind { step, after: self.after() });
         }
         if let Some(before) = step.checked_sub(1)
@@ -141,8 +182,9 @@ impl Worker {
             self.ended = Some(steps);
             return Ok(Some(seal(&Up::End { steps })?));
         };
+        self.recording.sent(&released.messages);
         let envelope = seal(&Up::Step(released))?;
-        self.outbox.keep(step, &envelope)?;
+        self.outbox.keep(step, &envelope, self.spent())?;
         Ok(Some(envelope))
     }
 
@@ -158,10 +200,19 @@ impl Worker {
         SpentSoFar { epsilon, releases: live.releases }
     }
 
+    /// The same with what was released under enrolments before this one.
+    pub(super) fn spent_ever(&self) -> SpentSoFar {
+        let now = self.spent();
+        add(self.past, Some(now)).unwrap_or(now)
+    }
+
     /// Takes one step: what it releases; none at the end of the data.
     fn take(&mut self, step: u64) -> Result<Option<Step>, RemoteError> {
         if step == 0 {
             return self.enrol(self.time).map(Some);
+        }
+        if self.announces {
+            return self.announce(step);
         }
         if !self.stream.next(&mut self.frame)? {
             return Ok(None);
@@ -181,22 +232,26 @@ impl Worker {
     pub(super) fn take_frame(&mut self, step: u64) -> Step {
         let mut messages = Vec::new();
         let (time, continuity) = (self.frame.time, self.frame.continuity);
-        let layout = self.stream.layout();
-        let tick = Tick { step, time, follows: follows(continuity, layout.period_s) };
+        let period_s = self.stream.layout().period_s;
+        let follows = self.follows(follows(continuity, period_s));
+        let tick = Tick { step, time, follows };
         self.site.begin(tick);
+        let layout = self.stream.layout();
         let row = self.frame.row(layout, self.column);
         self.site.step(row, tick, &mut |sent| encode(sent, &mut messages));
         (self.taken, self.time) = (Some(step), time);
+        self.recording.step(step, &self.site, &self.frame);
         Step::new(step, time, continuity, messages)
     }
 
     pub(super) fn carry_out(&mut self, step: u64, orders: &[Vec<u8>]) -> Result<(), RemoteError> {
-        for order in orders {
+        for bytes in orders {
             let order =
-                ToSite::decode(order).map_err(|why| RemoteError::Refused(why.to_string()))?;
+                ToSite::decode(bytes).map_err(|why| RemoteError::Refused(why.to_string()))?;
             if order.client() == self.client {
                 // Nothing that is ordered after a step releases anything.
                 self.site.hear(&order, self.time, &mut |_| {});
+                self.recording.obeyed(bytes);
             }
         }
         self.ordered = Some(step);
@@ -207,25 +262,46 @@ impl Worker {
     pub(super) fn answer(
         &mut self,
         step: u64,
-        order: &[u8],
+        bytes: &[u8],
     ) -> Result<Option<Vec<u8>>, RemoteError> {
         if let Some(stored) = self.outbox.answer(step)? {
             return Ok(Some(stored));
         }
-        let Ok(order) = ToSite::decode(order) else { return Ok(None) };
+        let Ok(order) = ToSite::decode(bytes) else { return Ok(None) };
         if self.taken != Some(step) || order.client() != self.client {
             return Ok(None);
         }
         let mut messages = Vec::new();
         self.site.hear(&order, self.time, &mut |sent| encode(sent, &mut messages));
+        self.recording.obeyed(bytes);
+        self.recording.sent(&messages);
         let envelope = seal(&Up::Answer { step, messages })?;
         self.outbox.keep_answer(step, &envelope)?;
         Ok(Some(envelope))
     }
 
-    /// The server has closed the run: nothing of it will be asked for again.
-    pub(super) fn end(mut self, sent_again: u64) -> Result<Ended, RemoteError> {
+    /// Records what was sent before this start: it counts, and not what would be drawn now.
+    fn recorded_as_sent(&mut self, envelope: Option<Vec<u8>>) {
+        match envelope.map(|envelope| unseal(&envelope)) {
+            Some(Ok(
+                Up::Step(Step { messages, .. })
+                | Up::Answer { messages, .. }
+                | Up::Graded { messages, .. },
+            )) => {
+                self.recording.sent(&messages);
+            }
+            Some(_) | None => {}
+        }
+    }
+
+    /// The run is over for this site: closes its ledger and its recording.
+    pub(super) fn close(&mut self) {
         self.site.close_ledger(self.time);
+        self.recording.end(&self.site, self.time);
+    }
+
+    /// The server has closed the run: nothing of it will be asked for again.
+    pub(super) fn end(self, sent_again: u64) -> Result<Ended, RemoteError> {
         self.outbox.remove()?;
         Ok(Ended {
             ledger: Some(self.site.ledger().clone()),
@@ -233,7 +309,9 @@ impl Worker {
             sent_again,
             found: self.found,
             last: self.time,
+            past: self.past,
             source: None,
+            not_recorded: None,
         })
     }
 }

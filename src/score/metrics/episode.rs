@@ -17,7 +17,7 @@
 use super::Rates;
 use super::{Tick, Window};
 
-/// What became of one alarm.
+/// The result of one alarm.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Belongs {
     /// The first one of this event.

@@ -14,7 +14,7 @@
 //! An effect that joins after the propagation window was quiet until then. What is found is announced
 //! as a continuation. It opens no incident and moves no root.
 
-use super::{Change, Effect, Inference, Open};
+use super::{Affected, Change, Inference, Open};
 
 /// G from which on a member has been nearly quiet.
 const QUIET: f64 = 2.0;
@@ -77,12 +77,12 @@ impl Inference {
         open.members.resize(self.clients.len(), None);
         let mut is_again = false;
         for (n, member) in open.members.iter_mut().enumerate() {
-            let effect = incident.effects.iter().find(|effect| effect.client == n);
+            let effect = incident.affected.iter().find(|effect| effect.client == n);
             if effect.is_none() && n != root {
                 *member = None;
                 continue;
             }
-            let is_late = |effect: &Effect| {
+            let is_late = |effect: &Affected| {
                 effect.joined == self.step && self.step > incident.opened + window
             };
             let new = || if effect.is_some_and(is_late) { Again::late() } else { Again::default() };

@@ -1,7 +1,7 @@
 //! What is asked of the inference, and what operators and sites order it to do.
 
 use super::client::Client;
-use super::{Change, Closing, Incident, Inference, Open};
+use super::{Change, Closing, Disturbance, Inference, Open};
 use crate::evidence::cusum::alarm_threshold;
 use crate::evidence::enrolment::Enrolment;
 use crate::server::health::Standing;
@@ -10,24 +10,6 @@ impl Inference {
     /// The share of a client's evidence that another client explains, where that is known (tier 2).
     pub(crate) fn explained(&self, client: usize) -> Option<f64> {
         self.clients[client].explained()
-    }
-
-    /// Whether a client takes part in what is open with a fault of its own.
-    pub(crate) fn has_own_fault(&self, client: usize) -> bool {
-        let said = self.open.as_ref().filter(|open| open.said);
-        said.is_some_and(|open| self.is_not_of(&open.incident, open.root, client))
-    }
-
-    /// Whether a client's evidence is enough to count as affected by what is open.
-    pub(crate) fn is_affected(&self, client: usize) -> bool {
-        let said = self.open.as_ref().filter(|open| open.said);
-        let roots = said.map_or([None; 2], |open| [open.incident.root, open.root]);
-        let enough = if roots.contains(&Some(client)) {
-            self.rules.effect_evidence
-        } else {
-            self.enough(roots, client)
-        };
-        self.evidence(client) > enough
     }
 
     /// What a client has shown so far speaks for nothing.
@@ -57,19 +39,29 @@ impl Inference {
         &self.changes
     }
 
-    /// Hears a client under a new enrolment: its present behaviour is the new normal.
+    /// Hears a client under a new enrolment: its present behaviour is the new normal. With one that was
+    /// not here before, the wanted rate of false alarms is shared among more clients.
     pub(crate) fn enrol_again(&mut self, client: usize, enrolment: Enrolment) {
-        let m = self.clients.len();
-        if let Some(slot) = self.clients.get_mut(client) {
-            *slot = Client::enrol(&self.grading, &self.rules, enrolment, client, m);
-            slot.forget(self.step);
+        let Some(slot) = self.clients.get(client) else { return };
+        let is_new = !slot.is_here;
+        let of = (self.clients.len(), self.members() + usize::from(is_new));
+        let mut enrolled = Client::enrol(&self.grading, &self.rules, enrolment, client, of);
+        enrolled.forget(self.step);
+        self.clients[client] = enrolled;
+        if is_new {
+            self.set_arl0(self.rules.arl0);
         }
+    }
+
+    /// Clients that have enrolled.
+    pub(super) fn members(&self) -> usize {
+        self.clients.iter().filter(|client| client.is_here).count()
     }
 
     /// Changes the wanted number of steps between two false alarms.
     pub(crate) fn set_arl0(&mut self, arl0: f64) {
         self.rules.arl0 = arl0;
-        let m = self.clients.len();
+        let m = self.members();
         for client in &mut self.clients {
             client.threshold = alarm_threshold(&client.enrolment.tail, m, arl0);
             if let Some((left, remainder)) =
@@ -80,12 +72,12 @@ impl Inference {
         }
     }
 
-    pub(crate) fn incident(&self) -> Option<&Incident> {
+    pub(crate) fn incident(&self) -> Option<&Disturbance> {
         self.open.as_ref().filter(|open| open.said).map(|open| &open.incident)
     }
 
     /// The incident whose evidence has ended and whose clients have not all recovered.
-    pub(crate) fn standing_incident(&self) -> Option<&Incident> {
+    pub(crate) fn standing_incident(&self) -> Option<&Disturbance> {
         self.stands.as_ref().filter(|stands| stands.said).map(|stands| &stands.incident)
     }
 

@@ -13,6 +13,8 @@ use crate::session::SendPolicy;
 /// What the server knows of one client.
 #[derive(Debug, Clone)]
 pub(super) struct Client {
+    /// It has enrolled. Else it is only named by the session: it says nothing and is no candidate.
+    pub(crate) is_here: bool,
     pub(crate) enrolment: Enrolment,
     pub(crate) tables: Tables,
     pub(crate) ratios: Ratios,
@@ -46,13 +48,14 @@ pub(super) struct Client {
 }
 
 impl Client {
-    /// A client that has enrolled as number `at` of so many, and said nothing yet.
+    /// A client that has enrolled as number `at` of `clients`, of whom `members` are here, and said
+    /// nothing yet.
     pub(crate) fn enrol(
         grading: &Grading,
         rules: &Rules,
         enrolment: Enrolment,
         at: usize,
-        clients: usize,
+        (clients, members): (usize, usize),
     ) -> Self {
         let tables = enrolment.tables(grading, &rules.hypotheses);
         // Nobody explains itself, and a stranger explains nobody.
@@ -61,11 +64,12 @@ impl Client {
         let left = remainder.map(|remainder| Left {
             explainer: remainder.explainer,
             ratios: remainder.ratios(grading, &rules.hypotheses, enrolment.epsilon),
-            threshold: alarm_threshold(&remainder.tail, clients, rules.arl0),
+            threshold: alarm_threshold(&remainder.tail, members, rules.arl0),
             cusum: Cusum::default(),
         });
         let shape = |a| Shape::new(&enrolment, grading, &rules.hypotheses, a);
         Self {
+            is_here: true,
             recovered: 2.0 * rules.recovery,
             had_recovered: true,
             disturbed: shape(rules.disturbed),
@@ -75,7 +79,7 @@ impl Client {
             odds: enrolment.odds(grading, &rules.hypotheses),
             strikes: Strikes::default(),
             raised: false,
-            threshold: alarm_threshold(&enrolment.tail, clients, rules.arl0),
+            threshold: alarm_threshold(&enrolment.tail, members, rules.arl0),
             left,
             ratios: tables.ratios(&rules.hypotheses),
             watch: Watch::new(&tables.nominal),
@@ -90,6 +94,11 @@ impl Client {
 
     pub(crate) fn is_heard(&self) -> bool {
         self.watch.standing() != Standing::Unreliable
+    }
+
+    /// Whether it can be the root of anything.
+    pub(crate) fn is_candidate(&self) -> bool {
+        self.is_here && self.is_heard()
     }
 
     /// What its report says.

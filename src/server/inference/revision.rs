@@ -21,7 +21,7 @@ impl Inference {
             }
             incident.root = Some(ancestor);
             incident.revised_from = Some(root);
-            incident.effects.retain(|effect| effect.client != ancestor);
+            incident.affected.retain(|effect| effect.client != ancestor);
             revised = true;
         }
         if revised && open.said {
@@ -39,7 +39,7 @@ impl Inference {
     pub(crate) fn silent_source(&self, root: usize) -> Option<usize> {
         let is_silent = |n: &usize| {
             self.reach.is_source(*n)
-                && self.clients[*n].is_heard()
+                && self.clients[*n].is_candidate()
                 && self.evidence(*n) < self.rules.effect_evidence
         };
         self.reach.parents(root).find(is_silent)

@@ -1,11 +1,11 @@
 //! An incident between its episodes: it stands until everybody who took part has recovered.
 
-use super::{Change, Closing, Incident, Inference, Open};
+use super::{Change, Closing, Disturbance, Inference, Open};
 
 /// An incident whose last episode has ended.
 #[derive(Debug, Clone)]
-pub(super) struct Standing {
-    pub(crate) incident: Incident,
+pub(super) struct Stands {
+    pub(crate) incident: Disturbance,
     pub(crate) said: bool,
     closing: Closing,
     /// The step at which that episode ended.
@@ -20,7 +20,7 @@ impl Inference {
         if said {
             self.changes.push(Change::Ended(incident.clone(), closing));
         }
-        self.stands = Some(Standing { incident, said, closing, since: self.step });
+        self.stands = Some(Stands { incident, said, closing, since: self.step });
     }
 
     /// Closes what stands once everybody who took part has recovered.
@@ -40,7 +40,7 @@ impl Inference {
 
     /// What stands is over.
     pub(super) fn end_standing(&mut self) {
-        if let Some(Standing { mut incident, closing, said, .. }) = self.stands.take()
+        if let Some(Stands { mut incident, closing, said, .. }) = self.stands.take()
             && said
         {
             incident.stands = None;
@@ -53,7 +53,7 @@ impl Inference {
     /// A member that lies on no loop is judged by what it was before its new evidence began. If it had
     /// recovered, what it shows now is new, unless a member that reaches it has not recovered: what is
     /// left at those that it reaches itself explains nothing.
-    pub(super) fn continued(&mut self, client: usize) -> Option<Standing> {
+    pub(super) fn continued(&mut self, client: usize) -> Option<Stands> {
         let stands = self.stands.as_ref()?;
         let outlasts = self.outlasts(stands);
         let is_anew = !outlasts
@@ -73,17 +73,17 @@ impl Inference {
     }
 
     /// Whether it stands whatever its members do: a change that stays was taken as normal by them.
-    fn outlasts(&self, stands: &Standing) -> bool {
+    fn outlasts(&self, stands: &Stands) -> bool {
         stands.closing == Closing::PersistentChange && self.stands_early(stands)
     }
 
-    fn stands_early(&self, stands: &Standing) -> bool {
+    fn stands_early(&self, stands: &Stands) -> bool {
         self.step < stands.since + self.rules.standing
     }
 
     /// Whether a client shows nothing of what it took part in, or nothing at all. Of one that is not
     /// believed nobody knows; it is waited for as long as for a change that stays.
-    fn has_recovered(&self, client: usize, stands: &Standing) -> bool {
+    fn has_recovered(&self, client: usize, stands: &Stands) -> bool {
         let client = &self.clients[client];
         if !client.is_heard() {
             return !self.stands_early(stands);

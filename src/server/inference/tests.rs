@@ -1,6 +1,7 @@
 mod accident;
 mod course;
 mod informed;
+mod joining;
 mod liar;
 mod properties;
 
@@ -75,7 +76,7 @@ fn run(server: &mut Inference, world: &[Vec<Report>]) -> Vec<Change> {
     changes
 }
 
-fn closed(changes: &[Change]) -> Vec<(Incident, Closing)> {
+fn closed(changes: &[Change]) -> Vec<(Disturbance, Closing)> {
     changes
         .iter()
         .filter_map(|c| match c {
@@ -111,8 +112,8 @@ fn a_fault_is_found_named_dated_and_closed() {
         "{incident:?}"
     );
     assert!(incident.posterior[2] > 0.99);
-    assert_eq!((incident.root, incident.effects.len()), (Some(2), 0));
-    assert!(incident.effects.iter().all(|effect| effect.client != 0));
+    assert_eq!((incident.root, incident.affected.len()), (Some(2), 0));
+    assert!(incident.affected.iter().all(|effect| effect.client != 0));
 }
 
 #[test]
@@ -125,8 +126,8 @@ fn effects_join_their_root_with_their_own_onset() {
     let incident = &closed[0].0;
     assert_eq!(incident.root, Some(1));
     assert_eq!(incident.root, Some(1));
-    assert!(incident.effects.iter().any(|effect| effect.client == 3));
-    let effect = incident.effects.iter().find(|e| e.client == 3).expect("client 3 is affected");
+    assert!(incident.affected.iter().any(|effect| effect.client == 3));
+    let effect = incident.affected.iter().find(|e| e.client == 3).expect("client 3 is affected");
     assert!((503..=512).contains(&effect.onset), "{effect:?}");
 }
 
@@ -203,7 +204,7 @@ fn bystanders_are_seldom_taken_for_effects() {
             let changes = run(&mut server, &world(4, 700, 7000 + seed, &[(1, 500..620, 0.1)]));
             let closed = closed(&changes);
             assert!(closed.iter().any(|(incident, _)| incident.root == Some(1)), "seed {seed}");
-            closed.iter().map(|(incident, _)| incident.effects.len()).sum::<usize>()
+            closed.iter().map(|(incident, _)| incident.affected.len()).sum::<usize>()
         })
         .sum();
     assert!(joined <= 8, "{joined} in 40 incidents of 120 steps");
@@ -225,7 +226,7 @@ fn a_client_that_the_root_cannot_reach_has_a_fault_of_its_own_and_is_heard_when_
     let closed = closed(&changes);
     let roots: Vec<_> = closed.iter().map(|(incident, _)| incident.root).collect();
     assert_eq!(roots, [Some(1), Some(3)], "{closed:?}");
-    let effects = &closed[0].0.effects;
+    let effects = &closed[0].0.affected;
     assert!(effects.iter().all(|effect| effect.client != 3), "it was never an effect");
     assert!(closed[1].0.opened < 560, "nothing glows on that was no effect: {closed:?}");
 }
@@ -320,13 +321,14 @@ impl Lie {
     }
 }
 
-/// Client `liar` lies from step 300 on; its own truth holds a fault at 20..40 to be replayed.
+/// Client `liar` lies from step 300 on; its own truth holds a fault at 20..40 to be replayed. Gives what
+/// changed since then, who had a fault of its own, and whether the liar was found unreliable.
 fn with_liar(
     lie: Lie,
     liar: usize,
     seed: u64,
     faults: &[(usize, std::ops::Range<usize>, f64)],
-) -> (Vec<Change>, Vec<usize>) {
+) -> (Vec<Change>, Vec<usize>, bool) {
     let mut faults = faults.to_vec();
     faults.push((liar, 20..40, 0.1));
     let world = world(5, 1500, seed, &faults);
@@ -337,7 +339,7 @@ fn with_liar(
     let truth: Vec<f64> = world.iter().map(|reports| level(&reports[liar])).collect();
     let mut server = server(5, &[(0, 1), (1, 2), (3, 2)]);
     let mut inbox = Inbox::new(5, Grading::five_levels(), 0);
-    let (mut changes, mut own_faults) = (Vec::new(), Vec::new());
+    let (mut changes, mut own_faults, mut unreliable) = (Vec::new(), Vec::new(), false);
     for (t, reports) in world.iter().enumerate() {
         for (m, report) in reports.iter().enumerate() {
             let told = if m == liar && t >= 300 { lie.tell(t, &truth) } else { level(report) };
@@ -347,10 +349,11 @@ fn with_liar(
         if t >= 300 {
             changes.extend(new);
             own_faults.extend((0..5).filter(|m| server.has_own_fault(*m)));
+            unreliable |= server.standing(liar) == Standing::Unreliable;
         }
         inbox.turn_to(t as u64 + 1);
     }
-    (changes, own_faults)
+    (changes, own_faults, unreliable)
 }
 
 #[test]
@@ -358,7 +361,7 @@ fn one_liar_among_five_never_makes_another_client_the_named_root() {
     for lie in LIES {
         for liar in 0..5 {
             for seed in 0..3 {
-                let (changes, own_faults) = with_liar(lie, liar, 1000 + seed, &[]);
+                let (changes, own_faults, _) = with_liar(lie, liar, 1000 + seed, &[]);
                 let named = roots(&changes).into_iter().flatten().chain(own_faults);
                 let others: Vec<_> = named.filter(|root| *root != liar).collect();
                 assert!(others.is_empty(), "{lie:?} by {liar}, seed {seed}: named {others:?}");
@@ -374,7 +377,7 @@ fn beside_a_liar_a_real_fault_is_never_pinned_on_an_innocent() {
             // Somebody downstream of the guilty one feels it.
             let faults = [(guilty, 1200..1230, 0.1), (felt, 1204..1230, 0.3)];
             let faults = &faults[..if guilty == 4 { 1 } else { 2 }];
-            let (changes, own_faults) = with_liar(lie, liar, 2000, faults);
+            let (changes, own_faults, _) = with_liar(lie, liar, 2000, faults);
             let named: Vec<_> = roots(&changes).into_iter().flatten().chain(own_faults).collect();
             let innocent = named.iter().any(|root| *root != liar && *root != guilty);
             assert!(!innocent, "{lie:?} by {liar}, fault at {guilty}: named {named:?}");
@@ -385,10 +388,7 @@ fn beside_a_liar_a_real_fault_is_never_pinned_on_an_innocent() {
 #[test]
 fn those_who_send_nonsense_are_called_unreliable_and_the_others_are_still_heard() {
     for lie in [Lie::Huge, Lie::NotANumber, Lie::Always(4.0), Lie::Inverted] {
-        let (changes, _) = with_liar(lie, 4, 3000, &[(0, 1200..1230, 0.1)]);
-        let unreliable = changes
-            .iter()
-            .any(|c| matches!(c, Change::Standing { client: 4, standing: Standing::Unreliable }));
+        let (changes, _, unreliable) = with_liar(lie, 4, 3000, &[(0, 1200..1230, 0.1)]);
         assert!(unreliable, "{lie:?}");
         assert_eq!(roots(&changes).last(), Some(&Some(0)), "{lie:?}");
     }
@@ -397,10 +397,10 @@ fn those_who_send_nonsense_are_called_unreliable_and_the_others_are_still_heard(
 #[test]
 fn who_may_be_explained_by_a_liar_is_not_named() {
     // Client 0 reaches 1 and 2; once it cannot be believed, a fault of 2 may be its doing.
-    let (changes, _) = with_liar(Lie::NotANumber, 0, 4000, &[(2, 1200..1230, 0.1)]);
+    let (changes, ..) = with_liar(Lie::NotANumber, 0, 4000, &[(2, 1200..1230, 0.1)]);
     let last = closed(&changes).pop().expect("the fault is seen").0;
     assert_eq!(last.root, None);
-    assert!(last.root.is_none() && last.effects.iter().any(|effect| effect.client == 2));
+    assert!(last.root.is_none() && last.affected.iter().any(|effect| effect.client == 2));
 }
 
 #[test]

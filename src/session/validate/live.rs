@@ -1,4 +1,4 @@
-//! What a live source must say.
+//! Rules for the settings of a live source.
 
 use super::Check;
 use crate::session::{

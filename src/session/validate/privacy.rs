@@ -1,4 +1,4 @@
-//! Privacy settings that no mechanism, no ledger or nobody's intention can hold.
+//! Privacy settings that no mechanism or ledger can hold, or that cannot be meant.
 
 use super::Check;
 use crate::session::Session;

@@ -93,11 +93,7 @@ fn gathered(foreteller: &Foreteller, heard: &[Heard]) -> Vec<Answers> {
     let mut predictions = Predictions::new(foreteller, &hooks, 1).expect("nothing to protect");
     let mut answers = vec![Answers::none(heard[0].steps()); heard.len()];
     for t in 0..heard[0].steps() {
-        predictions.predict(t as u64, &mut |message| {
-            if let Order::Prediction(epsilon) = message.order() {
-                answers[message.client()].take(message.step(), epsilon);
-            }
-        });
+        predictions.predict(t as u64, &mut |message| answers[message.client()].hear(&message));
         for (m, heard) in heard.iter().enumerate() {
             predictions.hear_again(m, heard, t);
         }

@@ -24,7 +24,7 @@ pub(super) struct Known {
 
 #[derive(Debug, Clone, Copy, PartialEq)]
 enum Before {
-    /// There is none, or nobody knows.
+    /// There is none, or it is not known.
     Unknown,
     Normal,
     Anomalous {
@@ -141,7 +141,7 @@ impl Known {
 }
 
 /// The clients that an attack on a process starts in: the one that bears its name, or else those
-/// that watch columns of it, or else, when nobody watches it, the process itself.
+/// that watch columns of it, or else, without such clients, the process itself.
 fn watchers(layout: &Layout, process: &str) -> Vec<String> {
     let watches = |name: &str| tag(name).is_some_and(|tag| tag.process == process);
     if layout.client(process).is_none() {

@@ -91,7 +91,7 @@ pub(crate) fn tag(header: &str) -> Option<&'static Tag> {
     TAGS.iter().find(|t| t.name == header || t.headers.contains(&Some(header)))
 }
 
-/// A column of a release under its canonical name; one that nobody knows keeps its own.
+/// A column of a release under its canonical name; an unknown one keeps its own.
 pub(crate) fn sensor(header: &str, version: Version) -> Sensor {
     match tag(header) {
         Some(tag) => Sensor::new(tag.name, tag.unit(version)),

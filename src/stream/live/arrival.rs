@@ -32,7 +32,7 @@ pub(crate) enum What {
         /// The broker has sent it before, over a connection that was lost.
         again: bool,
     },
-    /// What an OPC UA server tells.
+    /// A message of an OPC UA server.
     #[cfg(feature = "opcua")]
     Server(Served),
     Phase(Phase),
@@ -40,7 +40,7 @@ pub(crate) enum What {
     End(Option<String>),
 }
 
-/// What an OPC UA server tells. A tag is named by its place in the list of names.
+/// A message of an OPC UA server. A tag is named by its place in the list of names.
 #[cfg(feature = "opcua")]
 #[derive(Debug)]
 pub(crate) enum Served {

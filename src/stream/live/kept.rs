@@ -4,6 +4,8 @@
 //! before it, and its values, as plain numbers of 64 bits: nothing is rounded. The file grows while
 //! the source is learned from, and is never changed after that. How large it gets is set by the
 //! ranges of the session: 8 bytes a value.
+//!
+//! One process gathers at a time: it holds [`lock`] for as long as it runs with what it gathered.
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{BufRead as _, BufReader, BufWriter, Read as _, Seek as _, SeekFrom, Write as _};
@@ -16,13 +18,19 @@ use super::versions;
 use crate::base::atomic_file::AtomicFile;
 use crate::base::{digest, folders};
 use crate::session::Session;
-use crate::stream::{Continuity, Event, Frame, Label, Layout, Stream, StreamError};
+use crate::stream::{Continuity, Event, Frame, Label, Layout, Note, NoteKind, Stream, StreamError};
 
 /// The rows that are complete, and what is known about them.
 pub(super) const ROWS: &str = "history.rows";
 pub(super) const ABOUT: &str = "history.json";
 /// Rows that are still being gathered.
 pub(super) const PART: &str = "history.part";
+/// What was left out of them so far.
+const NOTES: &str = "history.notes";
+/// Held by the process that gathers them; its number stands in it.
+const LOCK: &str = "history.lock";
+/// Notes that are kept one by one; more of a kind are added up.
+const MOST_NOTES: usize = 32;
 
 /// What is known about complete rows.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -33,6 +41,9 @@ pub(crate) struct Kept {
     /// Counted from 1: a history that replaces another is a new version.
     #[serde(default = "first")]
     pub(crate) version: u64,
+    /// What was left out, and where the clock of the source moved.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    notes: Vec<Note>,
 }
 
 fn first() -> u64 {
@@ -64,6 +75,38 @@ pub(crate) fn folder(session: &Session) -> Result<PathBuf, StreamError> {
     Ok(folder.join(format!("{}-{}", session.name, &of[..12])))
 }
 
+/// Takes the right to gather rows of a session, until the file is dropped or the process ends, however it
+/// ends. Nothing where the file system has no locks.
+pub(crate) fn lock(session: &Session) -> Result<Option<File>, StreamError> {
+    let folder = folder(session)?;
+    fs::create_dir_all(&folder).map_err(StreamError::io(&folder))?;
+    let path = folder.join(LOCK);
+    let open = File::options().read(true).write(true).create(true).truncate(false).open(&path);
+    let mut file = open.map_err(StreamError::io(&path))?;
+    match file.try_lock() {
+        Err(fs::TryLockError::WouldBlock) => {
+            let mut number = String::new();
+            let _ = file.take(20).read_to_string(&mut number);
+            let who = match number.trim() {
+                "" => "another process".to_owned(),
+                number => format!("process {number}"),
+            };
+            Err(StreamError::Setting(format!(
+                "{} is in use: {who} learns from its source, or runs with what it learned; wait for \
+                 its end, or set HEADWATER_LIVE to another folder for a second run",
+                session.name
+            )))
+        }
+        Err(fs::TryLockError::Error(_)) => Ok(None),
+        Ok(()) => {
+            // Only for the message above: a number that cannot be written costs nothing.
+            let _ = file.set_len(0);
+            let _ = write!(file, "{}", std::process::id());
+            Ok(Some(file))
+        }
+    }
+}
+
 /// What is kept of a session's nominal rows, once they are complete.
 pub(crate) fn complete(session: &Session) -> Option<Kept> {
     about(&folder(session).ok()?.join(ABOUT))
@@ -82,6 +125,17 @@ pub(crate) fn layout(session: &Session) -> Option<Layout> {
 
 fn write_error(file: &Path) -> impl FnOnce(std::io::Error) -> StreamError {
     StreamError::io(file)
+}
+
+/// Rows that were gathered so far are not thrown away unasked.
+fn cannot_go_on(part: &Path) -> impl FnOnce(StreamError) -> StreamError {
+    let file = part.to_owned();
+    |why| StreamError::Header {
+        file,
+        what: format!(
+            "the rows that were gathered so far cannot be used ({why}); remove this file to learn anew"
+        ),
+    }
 }
 
 fn digest_of(file: &Path) -> std::io::Result<String> {
@@ -106,6 +160,9 @@ pub(crate) struct Gathering {
     rows: u64,
     first: Option<Timestamp>,
     row: Vec<u8>,
+    /// What was left out so far, and whether that is on disk.
+    notes: Vec<Note>,
+    are_noted: bool,
 }
 
 impl Gathering {
@@ -124,10 +181,14 @@ impl Gathering {
             return Err(StreamError::Header { file: known, what: what.into() });
         }
         fs::create_dir_all(&folder).map_err(write_error(&folder))?;
-        if goes_on
-            && let Ok(mut reader) = Reader::open(&part)
-            && reader.layout == *layout
-        {
+        // A process that was killed before the first bytes reached the disk has lost nothing.
+        let has_begun = fs::metadata(&part).is_ok_and(|part| part.len() > 0);
+        if goes_on && has_begun {
+            let mut reader = Reader::open(&part).map_err(cannot_go_on(&part))?;
+            if reader.layout != *layout {
+                let why = StreamError::Setting("they are of other columns".into());
+                return Err(cannot_go_on(&part)(why));
+            }
             let mut frame = Frame::for_layout(layout);
             let (mut rows, mut first) = (0, None);
             while reader.next(&mut frame)? {
@@ -143,7 +204,11 @@ impl Gathering {
                 Ok(file)
             };
             let file = BufWriter::new(open().map_err(write_error(&part))?);
-            return Ok(Self { folder, part, file, rows, first, row: Vec::new() });
+            let notes = fs::read(folder.join(NOTES)).ok();
+            let notes = notes.and_then(|text| serde_json::from_slice(&text).ok());
+            let notes = notes.unwrap_or_default();
+            let row = Vec::new();
+            return Ok(Self { folder, part, file, rows, first, row, notes, are_noted: true });
         }
         let head = Head { version: 1, layout: layout.clone() };
         let mut head =
@@ -155,7 +220,8 @@ impl Gathering {
             Ok(file)
         };
         let file = create().map_err(write_error(&part))?;
-        Ok(Self { folder, part, file, rows: 0, first: None, row: Vec::new() })
+        let (first, row, notes) = (None, Vec::new(), Vec::new());
+        Ok(Self { folder, part, file, rows: 0, first, row, notes, are_noted: false })
     }
 
     /// Rows so far, those of an earlier start included.
@@ -186,8 +252,26 @@ impl Gathering {
         Ok(())
     }
 
+    /// Something was left out, or the clock of the source moved.
+    pub(crate) fn note(&mut self, note: Note) {
+        self.are_noted = false;
+        let is_full = self.notes.len() >= MOST_NOTES;
+        let is_same = |known: &Note| match (known.what, note.what) {
+            (NoteKind::ClockMoved { .. }, NoteKind::ClockMoved { .. }) => is_full,
+            (known, other) => known == other,
+        };
+        match self.notes.iter_mut().rfind(|known| is_same(known)) {
+            Some(known) => known.rows += note.rows,
+            None => self.notes.push(note),
+        }
+    }
+
     /// Makes what was gathered survive a crash.
     pub(crate) fn sync(&mut self) -> Result<(), StreamError> {
+        if !self.are_noted {
+            write_json(&self.folder, NOTES, &self.notes)?;
+            self.are_noted = true;
+        }
         let synced = self.file.flush().and_then(|()| self.file.get_ref().sync_data());
         synced.map_err(write_error(&self.part))
     }
@@ -197,7 +281,8 @@ impl Gathering {
         self.sync()?;
         let digest = digest_of(&self.part).map_err(write_error(&self.part))?;
         let version = versions::next_number(&self.folder);
-        let kept = Kept { rows: self.rows, digest, version };
+        let notes = std::mem::take(&mut self.notes);
+        let kept = Kept { rows: self.rows, digest, version, notes };
         // Rows of an earlier start are not complete any more before they are replaced.
         let about = self.folder.join(ABOUT);
         if about.exists() {
@@ -205,17 +290,22 @@ impl Gathering {
         }
         let rows = self.folder.join(ROWS);
         fs::rename(&self.part, &rows).map_err(write_error(&rows))?;
-        let text =
-            serde_json::to_vec(&kept).map_err(|why| StreamError::Setting(why.to_string()))?;
-        let write = || -> Result<(), crate::base::atomic_file::WriteError> {
-            let mut file = AtomicFile::create(&self.folder, ABOUT)?;
-            file.fill(|file| file.write_all(&text))?;
-            file.finish()?;
-            file.publish().map(|_| ())
-        };
-        write().map_err(|why| StreamError::Setting(why.to_string()))?;
+        write_json(&self.folder, ABOUT, &kept)?;
+        // They stand in what is known by now.
+        let _ = fs::remove_file(self.folder.join(NOTES));
         Ok(kept)
     }
+}
+
+fn write_json(folder: &Path, name: &str, value: &impl Serialize) -> Result<(), StreamError> {
+    let text = serde_json::to_vec(value).map_err(|why| StreamError::Setting(why.to_string()))?;
+    let write = || -> Result<(), crate::base::atomic_file::WriteError> {
+        let mut file = AtomicFile::create(folder, name)?;
+        file.fill(|file| file.write_all(&text))?;
+        file.finish()?;
+        file.publish().map(|_| ())
+    };
+    write().map_err(|why| StreamError::Setting(why.to_string()))
 }
 
 /// Reads rows that are kept.
@@ -227,6 +317,8 @@ pub(crate) struct Reader {
     /// Bytes of the first line.
     head: u64,
     row: Vec<u8>,
+    /// What was left out when they were gathered; it goes with the first row.
+    notes: Vec<Note>,
 }
 
 impl Reader {
@@ -238,16 +330,16 @@ impl Reader {
         };
         let kept = complete(session).ok_or_else(nothing)?;
         let file = folder(session)?.join(ROWS);
-        // Models must not be made of rows that nobody measured.
+        // Models must not be made of rows that were not measured.
         if digest_of(&file).map_err(StreamError::io(&file))? != kept.digest {
             let what = "the history is damaged: its checksum is not the one that was kept with it; \
                         `headwater calibration` goes back to an earlier one or learns anew";
             return Err(StreamError::Header { file, what: what.into() });
         }
-        Self::open(&file)
+        Ok(Self { notes: kept.notes, ..Self::open(&file)? })
     }
 
-    pub(super) fn open(path: &Path) -> Result<Self, StreamError> {
+    pub(crate) fn open(path: &Path) -> Result<Self, StreamError> {
         let mut file = BufReader::new(File::open(path).map_err(StreamError::io(path))?);
         let mut head = Vec::new();
         file.read_until(b'\n', &mut head).map_err(StreamError::io(path))?;
@@ -261,6 +353,7 @@ impl Reader {
             file,
             head: head.len() as u64,
             row: Vec::new(),
+            notes: Vec::new(),
         })
     }
 
@@ -300,6 +393,7 @@ impl Stream for Reader {
         frame.inputs.clear();
         frame.inputs.extend(values);
         frame.label = Label::Unlabelled;
+        frame.notes.append(&mut self.notes);
         Ok(true)
     }
 

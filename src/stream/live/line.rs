@@ -22,7 +22,7 @@ use crate::stream::table::number::{Numbers, bare};
 pub(crate) enum Line {
     /// All values of an instant; they stand in [`LineReader::row`].
     Row(Timestamp),
-    /// A value of one tag; `None` is a tag that nobody watches.
+    /// A value of one tag; `None` is a tag that no client watches.
     Value(Timestamp, Option<usize>, f64, Quality),
     /// A header, or nothing.
     Nothing,

@@ -210,7 +210,7 @@ async fn connect_and_watch(
 }
 
 /// The node of each tag that is watched. At the first connection it is decided which these are; a tag
-/// that is gone later is told and left out.
+/// that is gone later is reported and left out.
 async fn tags(
     plan: &Plan,
     known: &mut Known,
@@ -292,7 +292,7 @@ pub(crate) fn inspect(url: &str) -> Result<Inspected, String> {
     let runtime = runtime.map_err(|why| why.to_string())?;
     runtime.block_on(look(&plan)).map_err(|failure| match failure {
         Failure::Refused(why) | Failure::Lost(why) => why,
-        Failure::Gone => "nobody is there any more".into(),
+        Failure::Gone => "the receiver has ended".into(),
     })
 }
 

@@ -15,7 +15,7 @@ use crate::session::{ClientSettings, LiveInput, LiveSource, MqttTopics, Shape};
 use crate::stream::columns::near_hint;
 use crate::stream::{Continuity, Frame, Label, Layout, Note, NoteKind, StreamError};
 
-/// Tags that nobody watches and that are remembered to say so once.
+/// Tags that no client watches and that are remembered, so that each is reported once.
 const MOST_UNKNOWN: usize = 64;
 
 /// What could not be used, and how often.
@@ -131,7 +131,7 @@ impl Reader {
         &self.trouble
     }
 
-    /// Tags that came and that nobody watches.
+    /// Tags that came and that no client watches.
     pub(crate) fn unknown(&self) -> &[String] {
         &self.unknown
     }
@@ -209,7 +209,7 @@ impl Reader {
             if self.unknown.len() < MOST_UNKNOWN && !self.unknown.iter().any(|name| name == tag) {
                 self.unknown.push(tag.to_owned());
                 let near = near_hint(tag, tags.names().iter().map(String::as_str));
-                tracing::warn!("{}: nobody watches the tag {tag:?}{near}", self.place);
+                tracing::warn!("{}: no client watches the tag {tag:?}{near}", self.place);
             }
             return Ok(());
         };
@@ -221,7 +221,7 @@ impl Reader {
         Ok(())
     }
 
-    /// Takes what an OPC UA server tells.
+    /// Takes a message of an OPC UA server.
     #[cfg(feature = "opcua")]
     pub(crate) fn served(&mut self, served: Served, arrived: Duration) -> Result<(), StreamError> {
         match served {
@@ -301,6 +301,11 @@ impl Reader {
         Some(self.row.arrived)
     }
 
+    /// The clock of the source moved before the last row.
+    pub(super) fn clock_moved(&self) -> Option<(Timestamp, Timestamp)> {
+        self.row.moved
+    }
+
     /// What had to be left out since the row before.
     fn tell_notes(&mut self, frame: &mut Frame) {
         let counts = self.counts();
@@ -316,7 +321,7 @@ impl Reader {
         for (rows, what) in notes.into_iter().filter(|(rows, _)| *rows > 0) {
             frame.notes.push(Note { place: self.place.clone(), line: self.read, rows, what });
         }
-        // A clock that went forward leaves a gap, which is said anyway.
+        // A clock that went forward leaves a gap, which is reported anyway.
         if let Some((from, to)) = self.row.moved
             && self.row.continuity == Continuity::NewRun
         {

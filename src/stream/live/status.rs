@@ -42,7 +42,7 @@ pub(crate) struct Status {
     /// Lines or messages that cannot be read, and the last of them in words.
     pub(crate) unreadable: u64,
     pub(crate) trouble: Option<String>,
-    /// Tags that came and that nobody watches.
+    /// Tags that came and that no client watches.
     pub(crate) unknown: Vec<String>,
     /// How often the connection was lost.
     pub(crate) reconnects: u64,
@@ -54,7 +54,7 @@ pub(crate) struct Status {
     counted: (u64, Instant),
 }
 
-/// What can be said of a source in one word.
+/// The state of a source in one word.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) enum Standing {
     Connecting,

@@ -1,4 +1,4 @@
-//! The tags of a live source that somebody watches, and where each stands in a frame.
+//! The tags of a live source that clients watch, and the place of each in a frame.
 
 use std::collections::HashMap;
 

@@ -14,7 +14,7 @@ use super::kept::{self, ABOUT, Kept, PART, ROWS, Reader};
 use crate::session::Session;
 use crate::stream::{Frame, Stream as _, StreamError};
 
-/// Held by whoever uses the files of a live session: a run, or a change of versions.
+/// Held while the files of a live session are in use: by a run, or by a change of versions.
 const LOCK: &str = "operator.lock";
 
 /// A history that models can be made from.

@@ -34,7 +34,7 @@ pub(crate) enum Action {
         tag: Tag,
         to: f64,
     },
-    /// Records the values of the time just before the attack once more, so that nobody sees it.
+    /// Repeats the values of the time just before the attack, which hides it.
     Replay {
         tag: Tag,
     },

@@ -96,7 +96,7 @@ impl Pi {
         self.kp * error + self.integral
     }
 
-    /// Lets the integral part follow an output that somebody else has set.
+    /// Lets the integral part follow an output that was set from outside.
     pub(super) fn follow(&mut self, output: f64) {
         self.set_integral(output);
     }

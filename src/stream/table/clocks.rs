@@ -52,7 +52,7 @@ impl Clocks {
         Ok(Self {
             of_files: formats.iter().map(|f| Clock::of(time, f)).collect::<Result<_, _>>()?,
             formats,
-            // With several notations only a common one means the same to everybody.
+            // With several notations only a common one is unambiguous.
             events: Clock::of(time, &TimeFormat::Auto)?,
         })
     }
@@ -95,7 +95,7 @@ fn detect(
         return Err(StreamError::Setting("`Detect` names no time format".into()));
     };
     let mut rows = Rows::open(file, delimiter)?;
-    // What is wrong with the header is said by whoever reads the file for its measurements.
+    // A wrong header is reported by the reader of measurements.
     let Ok(Some(column)) = rows.column(&time.column) else { return Ok(first.clone()) };
     let clocks = formats.iter().map(|format| Clock::of(time, format));
     let clocks = clocks.collect::<Result<Vec<_>, _>>()?;

@@ -13,7 +13,7 @@ const A_NUMBER: &str = "a number (a word for \"missing\" can be added to `missin
 /// What a cell of a label column should hold.
 const A_LABEL: &str = "a label: 0 (normal) or another number (anomalous)";
 
-/// A row with all that a frame takes from it. What is wrong with it is said when it becomes a frame.
+/// A row with all that a frame takes from it. Its faults are reported when it becomes a frame.
 pub(crate) struct Held {
     /// The line it begins in.
     pub(crate) line: u64,

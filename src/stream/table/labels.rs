@@ -28,7 +28,7 @@ enum By {
     Column(ColumnLabels),
 }
 
-/// Events as a label column tells them: each unbroken stretch of anomalous rows in a run is one.
+/// Events of a label column: each unbroken stretch of anomalous rows in a run is one.
 #[derive(Debug)]
 struct ColumnLabels {
     unlabelled: Vec<f64>,
@@ -114,7 +114,7 @@ impl Labeller {
     }
 }
 
-/// The label of an instant, told by the times of events: the first one that holds it counts.
+/// The label of an instant by the times of events: the first event that contains it counts.
 pub(crate) fn during(events: &[Event], time: Timestamp) -> Label {
     match events.iter().position(|event| event.start <= time && time <= event.end) {
         Some(event) => Label::Anomalous { event: Some(event as u32) },

@@ -107,7 +107,7 @@ impl Pivot {
     }
 }
 
-/// The tags in the first rows of the files. What is wrong with a row is said when it is read for good.
+/// The tags in the first rows of the files. Faults of a row are reported when it is read for good.
 fn first_tags(
     column: &str,
     files: &[PathBuf],
@@ -156,7 +156,7 @@ pub(crate) struct LongRows {
     back: u32,
     /// Whether `rows` stands on a row that belongs to the next instant.
     ahead: Option<Timestamp>,
-    /// Tags that nobody watches and that the pivot does not know, so that each is judged once.
+    /// Tags that no client watches and that the pivot does not know, so that each is judged once.
     unwatched: HashSet<Vec<u8>>,
     notes: Vec<LeftOut>,
 }

@@ -1,5 +1,8 @@
 //! Cells as numbers: what is a value, what is missing, what cannot be understood.
 
+/// Larger numbers count as this one: sums of it are finite, and no sensor measures so much.
+const LARGEST: f64 = 1e300;
+
 /// How the cells of a source are read. Knows nothing of columns or clients.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Numbers {
@@ -18,7 +21,8 @@ impl Numbers {
         Self { words, values }
     }
 
-    /// The value of a cell: NaN when it is missing (or infinite), `None` when it is some other text.
+    /// The value of a cell: NaN when it is missing (or the word for infinite), `None` when it is some
+    /// other text.
     pub(crate) fn read(&self, cell: &[u8], decimal_comma: bool) -> Option<f64> {
         let cell = bare(cell);
         if cell.is_empty() {
@@ -26,7 +30,11 @@ impl Numbers {
         }
         let value = parse(cell).or_else(|| decimal_comma.then(|| with_comma(cell)).flatten());
         match value {
-            Some(value) if value.is_finite() && !self.values.contains(&value) => Some(value),
+            Some(value) if self.values.contains(&value) => Some(f64::NAN),
+            // A number too large for any float is out of range, and not missing.
+            Some(value) if value.is_finite() || cell.iter().any(u8::is_ascii_digit) => {
+                Some(value.clamp(-LARGEST, LARGEST))
+            }
             Some(_) => Some(f64::NAN),
             None => self.is_missing_word(cell).then_some(f64::NAN),
         }
@@ -120,21 +128,19 @@ mod tests {
 
     #[test]
     fn what_is_not_a_finite_number_is_missing() {
-        for cell in [
-            "",
-            "  ",
-            "NaN",
-            "nan",
-            "-NaN",
-            "inf",
-            "-Infinity",
-            "1e999",
-            "Bad Input",
-            "-",
-            "-999.0",
-        ] {
+        for cell in ["", "  ", "NaN", "nan", "-NaN", "inf", "-Infinity", "Bad Input", "-", "-999.0"]
+        {
             let value = numbers().read(cell.as_bytes(), false);
             assert!(value.is_some_and(f64::is_nan), "{cell:?} is {value:?}");
+        }
+    }
+
+    #[test]
+    fn a_number_too_large_for_a_float_is_out_of_range_and_not_missing() {
+        for cell in ["1e999", "1.7e308", &"9".repeat(400)] {
+            assert_eq!(numbers().read(cell.as_bytes(), false), Some(LARGEST), "{cell:?}");
+            let negative = format!("-{cell}");
+            assert_eq!(numbers().read(negative.as_bytes(), false), Some(-LARGEST), "{cell:?}");
         }
     }
 
@@ -166,7 +172,7 @@ mod tests {
         #[test]
         fn every_finite_value_comes_back_as_it_was_written(bits: u64) {
             let value = f64::from_bits(bits);
-            prop_assume!(value.is_finite() && value.to_bits() != (-999.0_f64).to_bits());
+            prop_assume!(value.abs() <= LARGEST && value.to_bits() != (-999.0_f64).to_bits());
             let plain = value.to_string();
             prop_assert_eq!(
                 numbers().read(plain.as_bytes(), false).map(f64::to_bits), Some(value.to_bits())

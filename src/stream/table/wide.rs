@@ -124,7 +124,7 @@ enum End {
 
 impl Wide {
     /// Reads every file's header, so that a file that does not fit is known at once, and the first
-    /// rows, to find the period when nobody says.
+    /// rows, to find the period where it is not given.
     pub(crate) fn open(
         plan: Plan,
         clients: &[ClientSettings],
@@ -444,7 +444,7 @@ fn row_time(clock: &Clock, period: SignedDuration, row: u64) -> Option<Timestamp
 }
 
 /// The stamps of the first rows, from the first file with rows that differ in time; none where rows
-/// count as time. What is wrong with a row is said when it is read for good.
+/// count as time. Faults of a row are reported when it is read for good.
 fn first_stamps(plan: &Plan) -> Result<Vec<Timestamp>, StreamError> {
     let mut stamps = Vec::with_capacity(ROWS_TO_FIND_PERIOD);
     for file in 0..plan.files.len() {

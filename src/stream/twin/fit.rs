@@ -5,8 +5,8 @@
 
 use super::activation::{sigmoid, tanh};
 use super::lstm::{Linear, Lstm};
-use crate::nn::cell::Cell;
-use crate::nn::train::adam::{BETA_1, BETA_2, EPSILON};
+use crate::nn::adam::{self, Difference};
+use crate::nn::cell::{Cell, Plain};
 
 /// Windows that are worked through together.
 pub(super) const LANES: usize = 8;
@@ -151,7 +151,7 @@ impl Tape {
                 let squashed = self.squashed[t * hidden + unit];
                 for l in 0..LANES {
                     let cell = Cell { i: i[l], f: f[l], g: g[l], o: o[l], tanh_c: squashed[l] };
-                    let (dz, of_c) = cell.back(before[l], dh[unit][l], dc[unit][l]);
+                    let (dz, of_c) = cell.back(Plain, before[l], dh[unit][l], dc[unit][l]);
                     for (gate, dz) in dz.into_iter().enumerate() {
                         da[gate * hidden + unit][l] = dz;
                     }
@@ -204,8 +204,7 @@ fn dot(x: &Lane, y: &Lane) -> f64 {
     total(&std::array::from_fn(|l| x[l] * y[l]))
 }
 
-/// Adam (Kingma and Ba) over one block of weights. The trainers of [`nn`](crate::nn) move their moments
-/// by β m + (1 − β) g, which rounds differently: every synthetic plant depends on these bits.
+/// [`adam`] over one block of weights.
 #[derive(Debug)]
 pub(super) struct Adam {
     rate: f64,
@@ -222,13 +221,10 @@ impl Adam {
     #[inline(always)]
     pub(super) fn update(&mut self, weights: &mut [f64], gradient: &[f64]) {
         self.step += 1;
-        let unbias_1 = 1.0 / (1.0 - BETA_1.powi(self.step));
-        let unbias_2 = 1.0 / (1.0 - BETA_2.powi(self.step));
+        let rounding = Difference::at(self.rate, self.step);
         let moments = self.mean.iter_mut().zip(&mut self.square);
         for ((w, g), (m, v)) in weights.iter_mut().zip(gradient).zip(moments) {
-            *m += (1.0 - BETA_1) * (g - *m);
-            *v += (1.0 - BETA_2) * (g * g - *v);
-            *w -= self.rate * *m * unbias_1 / ((*v * unbias_2).sqrt() + EPSILON);
+            adam::step(rounding, w, (m, v), *g);
         }
     }
 }

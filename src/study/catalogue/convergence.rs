@@ -12,7 +12,7 @@ use crate::engine::experiment::loss_curve::{
 use crate::study::experiments::{by_family, experiments, oracle_note};
 use crate::study::frame::{Done, Study, StudyError, StudyOptions};
 use crate::study::report::columns::{self, all, family, json, mean, method, seeds, shown};
-use crate::study::report::{Axis, Chart, Columns, Figure, Report, Series, Spread, Table};
+use crate::study::report::{Axis, Chart, Columns, Figure, Report, Row, Series, Spread, Table};
 
 pub(super) const STUDY: Study = Study {
     name: "convergence",
@@ -73,25 +73,25 @@ const THEORY: Columns<Beside> = Columns(&[
     family("family"),
     method("client"),
     seeds("seeds"),
-    mean("", "ε*", 2, |b| Some(b.theory.epsilon_star)),
-    mean("", "φ = 0", 2, |b| Some(b.theory.without_phi)),
-    mean("", "pass 1", 2, |b| Some(b.theory.after_first_pass)),
-    mean("", "lemma 6.5", 2, |b| Some(b.theory.lemma_bound)),
-    mean("", "δ_m", 2, |b| Some(b.theory.delta_m)),
-    mean("", "‖x_a − x_o‖", 2, |b| Some(b.x_a)),
-    mean("", "bound 6.10", 1, |b| b.theory.bound),
-    mean("", "σ_c printed", 1, |b| Some(b.theory.sigma_c)),
-    mean("", "σ_a printed", 1, |b| Some(b.theory.sigma_a)),
-    mean("", "σ used", 1, |b| Some(b.theory.sigma_used)),
+    mean("epsilon_star", "ε*", 2, |b| Some(b.theory.epsilon_star)),
+    mean("without_phi", "φ = 0", 2, |b| Some(b.theory.without_phi)),
+    mean("after_first_pass", "pass 1", 2, |b| Some(b.theory.after_first_pass)),
+    mean("lemma_bound", "lemma 6.5", 2, |b| Some(b.theory.lemma_bound)),
+    mean("delta_m", "δ_m", 2, |b| Some(b.theory.delta_m)),
+    mean("x_a_to_oracle", "‖x_a − x_o‖", 2, |b| Some(b.x_a)),
+    mean("bound_6_10", "bound 6.10", 1, |b| b.theory.bound),
+    mean("sigma_c_printed", "σ_c printed", 1, |b| Some(b.theory.sigma_c)),
+    mean("sigma_a_printed", "σ_a printed", 1, |b| Some(b.theory.sigma_a)),
+    mean("sigma_used", "σ used", 1, |b| Some(b.theory.sigma_used)),
 ]);
 
 /// The server's, a line per family.
 const SERVER: Columns<ServerTheory> = Columns(&[
     family("family"),
     seeds("seeds"),
-    mean("", "L_fs", 2, |s| Some(s.l_fs)),
-    mean("", "σ* = ‖x_s − x_o‖", 2, |s| Some(s.sigma_star)),
-    mean("", "bound 6.13", 1, |s| s.bound),
+    mean("l_fs", "L_fs", 2, |s| Some(s.l_fs)),
+    mean("sigma_star", "σ* = ‖x_s − x_o‖", 2, |s| Some(s.sigma_star)),
+    mean("bound_6_13", "bound 6.13", 1, |s| s.bound),
 ]);
 
 fn besides(seeds: &[Results]) -> Vec<(&str, Beside)> {
@@ -105,7 +105,8 @@ fn besides(seeds: &[Results]) -> Vec<(&str, Beside)> {
     clients.iter().map(String::as_str).enumerate().flat_map(of).collect()
 }
 
-fn theory_tables(families: &[Family]) -> [Table; 2] {
+/// The tables of the theory, and their rows.
+fn theory(families: &[Family]) -> ([Table; 2], Vec<Row>) {
     let besides: Vec<(&str, &str, Beside)> = families
         .iter()
         .flat_map(|(family, seeds)| {
@@ -117,12 +118,14 @@ fn theory_tables(families: &[Family]) -> [Table; 2] {
     let of_server = families.iter().flat_map(|(family, seeds)| {
         published(seeds).map(move |curve| (&family[..], "server", &curve.server_theory))
     });
+    let of_server = columns::Line::group(of_server);
+    let rows = THEORY.rows(&lines).into_iter().chain(SERVER.rows(&of_server)).collect();
     let clients = THEORY
         .table("Theory beside measurement: the clients", 2, &lines)
         .note(
             "ε*: mean ‖φ(y) − Σ x̂_n‖ at the end (Definition 6.4); φ = 0: the same without φ, so ε* of \
              the same size says that φ approximates nothing of the others; pass 1 and lemma 6.5: left \
-             and right side of the lemma after the first pass. δ_m: Proposition 6.8. bound 6.10: L_f (ρ \
+             and right side of the lemma after the first pass (with a single pass both are ε*). δ_m: Proposition 6.8. bound 6.10: L_f (ρ \
              + ε*) + δ_m; empty where the condition of the theorem does not hold.",
         )
         .note(
@@ -132,9 +135,9 @@ fn theory_tables(families: &[Family]) -> [Table; 2] {
              a noise scale must not.",
         );
     let server = SERVER
-        .table("Theory beside measurement: the server", 1, &columns::Line::group(of_server))
+        .table("Theory beside measurement: the server", 1, &of_server)
         .note("bound 6.13: L_fs M ρ + σ* with the largest ρ; empty where the condition fails.");
-    [clients, server]
+    ([clients, server], rows)
 }
 
 fn report(options: &StudyOptions, done: &[Done]) -> Result<Report, StudyError> {
@@ -152,14 +155,15 @@ fn report(options: &StudyOptions, done: &[Done]) -> Result<Report, StudyError> {
     let condition = CONDITION
         .table("The condition of theorem 6.10: 1 + ‖ΔK‖ L_h < 1/L_f", 2, &clients)
         .note(
-            "largest values along the compared rows; L_f ρ: the theorem's bound on ‖x_a − x_o‖ where \
-             it holds; unlike: share of the variance of x_c that no affine map of x_o explains",
+            "largest values along the compared rows; L_f ρ: the part of the theorem's bound on \
+             ‖x_a − x_o‖ that no training changes, where it holds; unlike: share of the variance of x_c that no affine map of x_o explains",
         );
+    let (theory, theory_rows) = theory(&families);
     Ok(Report {
-        tables: [feedback, condition].into_iter().chain(theory_tables(&families)).collect(),
+        tables: [feedback, condition].into_iter().chain(theory).collect(),
         charts: families.iter().flat_map(charts).collect(),
         reading: reading(&families),
-        rows: COLUMNS.rows(&lines),
+        rows: COLUMNS.rows(&lines).into_iter().chain(theory_rows).collect(),
         ..Report::default()
     })
 }
@@ -250,8 +254,10 @@ fn reading(families: &[Family]) -> Vec<String> {
         return vec![];
     }
     let clients = courses.iter().map(|c| c.end.len()).sum::<usize>();
-    let alike: Vec<&&LossCurve> =
-        courses.iter().filter(|c| over_clients(c, |b| b.unexplained) < UNLIKE).collect();
+    // After a single pass there is nothing to compare the end of training with.
+    let is_compared =
+        |c: &&&LossCurve| c.passes.len() > 1 && over_clients(c, |b| b.unexplained) < UNLIKE;
+    let alike: Vec<&&LossCurve> = courses.iter().filter(is_compared).collect();
     let nearer = alike
         .iter()
         .filter(|c| c.passes.last().is_some_and(|last| last.x_s < first_pass(c)))
@@ -262,7 +268,8 @@ fn reading(families: &[Family]) -> Vec<String> {
     let augmented = judged.iter().filter(|b| b.x_a < b.x_c).count();
     let change = Spread::of(judged.iter().map(|b| Some(100.0 * (b.x_a / b.x_c - 1.0))));
     let holds: Vec<&&OracleDistance> = ends.iter().filter(|b| b.holds).collect();
-    let loose = Spread::of(holds.iter().map(|b| Some(b.rho? * b.l_f.max / b.x_a)));
+    let bounds = courses.iter().flat_map(|c| c.theory.iter().zip(&c.end));
+    let loose = Spread::of(bounds.map(|(theory, end)| Some(theory.bound? / end.x_a)));
     let loose = loose.map_or(String::new(), |loose| {
         format!(", and its bound is then {:.0} times the distance found", loose.mean)
     });
@@ -271,8 +278,8 @@ fn reading(families: &[Family]) -> Vec<String> {
             "For {} of {clients} clients an affine map of the oracle's states explains less than half \
              of the client's own, and no distance means anything. Of the others the server's states \
              end nearer to the oracle's than the proprietary ones, which training does not change, \
-             for {server} of {}; in {nearer} of {} such runs training brought them nearer, as theorem \
-             6.13 says.",
+             for {server} of {}; in {nearer} of {} such runs of several passes training brought them \
+             nearer, as theorem 6.13 says.",
             clients - judged.len(),
             judged.len(),
             alike.len(),
@@ -286,8 +293,39 @@ fn reading(families: &[Family]) -> Vec<String> {
             holds.len(),
         ),
     ];
+    sentences.extend(of_theory(&courses));
     sentences.extend(of_feedback(&all().collect::<Vec<_>>()));
     sentences
+}
+
+/// Whether φ approximates what Lemma 6.5 says it does, and which bounds there are.
+fn of_theory(courses: &[&LossCurve]) -> Option<String> {
+    let clients: Vec<&ClientTheory> = courses.iter().flat_map(|c| &c.theory).collect();
+    let servers: Vec<&ServerTheory> = courses.iter().map(|c| &c.server_theory).collect();
+    let lemma = Spread::of(clients.iter().map(|t| Some(t.lemma_bound / t.after_first_pass)))?;
+    let left = Spread::of(clients.iter().map(|t| Some(100.0 * t.epsilon_star / t.without_phi)))?;
+    let approximates = if left.mean > 90.0 { "hardly approximates" } else { "approximates" };
+    let bounded: Vec<(f64, f64)> =
+        servers.iter().filter_map(|s| Some((s.bound?, s.sigma_star))).collect();
+    let times = Spread::of(bounded.iter().map(|(bound, found)| Some(bound / found)));
+    let times = times.map_or_else(String::new, |times| {
+        format!(" and is {:.0} times the distance found", times.mean)
+    });
+    let printed = |of: fn(&ClientTheory) -> f64| {
+        Spread::of(clients.iter().map(|t| Some(of(t) / t.sigma_used))).map_or(0.0, |s| s.mean)
+    };
+    Some(format!(
+        "The right side of lemma 6.5 is {:.1} times its left (with L_θ measured on the same rows it \
+         cannot be less). ε* is {:.0} % of the states of the others that φ should approximate: φ \
+         {approximates} them. The bound of theorem 6.13 exists in {} of {} runs{times}. σ of theorem \
+         7.1 as printed is {:.1} (σ_c) and {:.1} (σ_a) times the σ used here.",
+        lemma.mean,
+        left.mean,
+        bounded.len(),
+        servers.len(),
+        printed(|t| t.sigma_c),
+        printed(|t| t.sigma_a),
+    ))
 }
 
 fn of_feedback(all: &[&Results]) -> Option<String> {
@@ -308,4 +346,51 @@ fn of_feedback(all: &[&Results]) -> Option<String> {
          {lower_s} of {n} runs) and L_a by {l_a:+.2} % (lower in {lower_a}): feedback {changes} \
          how well clients describe their own data."
     ))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn curve(epsilon_star: f64, bound: Option<f64>) -> LossCurve {
+        let client = ClientTheory {
+            epsilon_star,
+            without_phi: 2.0,
+            after_first_pass: 2.0,
+            lemma_bound: 3.0,
+            l_theta: 1.0,
+            delta_m: 0.5,
+            bound,
+            sigma_c: 4.0,
+            sigma_a: 20.0,
+            sigma_used: 8.0,
+        };
+        LossCurve {
+            eta2: PUBLISHED,
+            rounds: 1,
+            bytes_up: 0,
+            bytes_down: 0,
+            losses: Vec::new(),
+            server_loss: 1.0,
+            client_loss: vec![1.0],
+            passes: Vec::new(),
+            end: Vec::new(),
+            theory: vec![client],
+            server_theory: ServerTheory { l_fs: 1.0, sigma_star: 2.0, bound },
+        }
+    }
+
+    #[test]
+    fn the_theory_is_read_beside_what_was_measured() {
+        let (far, near) = (curve(1.96, None), curve(1.0, Some(30.0)));
+        let words = of_theory(&[&far]).expect("a client");
+        assert!(words.contains("1.5 times its left"), "{words}");
+        assert!(words.contains("98 % of the states") && words.contains("hardly"), "{words}");
+        assert!(words.contains("exists in 0 of 1 runs. σ"), "{words}");
+        assert!(words.contains("0.5 (σ_c) and 2.5 (σ_a) times"), "{words}");
+        let words = of_theory(&[&far, &near]).expect("two clients");
+        assert!(words.contains("exists in 1 of 2 runs and is 15 times the distance"), "{words}");
+        assert!(!words.contains("hardly"), "{words}");
+        assert_eq!(of_theory(&[]), None);
+    }
 }

@@ -107,7 +107,7 @@ impl Spliced {
         self.neither.extend_from_slice(&other.neither);
     }
 
-    /// Those that nothing is said about.
+    /// Those that no incident answers.
     pub(super) fn unsaid(&self) -> usize {
         self.neither.len()
     }

@@ -1,12 +1,19 @@
 //! Does the jobs of a study on the cores there are.
 
-use std::sync::Mutex;
+use std::convert::Infallible;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::{Mutex, PoisonError, mpsc};
+use std::time::{Duration, Instant};
 
 use serde_json::Value;
 
 use super::{Done, Failure, Job, Store, Study, StudyError, StudyOptions};
 use crate::study::report::Report;
+
+/// So long after `stop` jobs under way are waited for.
+const PATIENCE: Duration = Duration::from_millis(1200);
+/// How often it is looked whether to stop.
+const GLANCE: Duration = Duration::from_millis(50);
 
 /// Progress of a study.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -36,20 +43,33 @@ pub(crate) struct Workshop<'a> {
 pub(crate) struct Ran {
     /// On the finished jobs.
     pub report: Report,
-    /// Number of jobs that were not begun because of `stop`.
+    /// Number of jobs that were not finished because of `stop`.
     pub left: usize,
     pub failures: Vec<StudyError>,
 }
 
-/// Runs a study: kept results are taken as they are, all others are made.
+/// Runs a study: kept results are taken as they are, all others are made. Jobs cannot be broken off: where
+/// some are still under way a while after `stop`, `on_stuck` gets what is finished, and ends the
+/// program.
 pub(crate) fn run(
     study: &Study,
     options: &StudyOptions,
     shop: &Workshop,
+    on_stuck: &mut dyn FnMut(Result<Ran, StudyError>) -> Infallible,
 ) -> Result<Ran, StudyError> {
     let jobs = (study.jobs)(options)?;
     (shop.on_progress)(Progress::Jobs(jobs.len()));
-    let results = work(study.name, &jobs, shop);
+    let mut stuck = |results| on_stuck(sum_up(study, options, &jobs, results));
+    let results = work(study.name, &jobs, shop, &mut stuck);
+    sum_up(study, options, &jobs, results)
+}
+
+fn sum_up(
+    study: &Study,
+    options: &StudyOptions,
+    jobs: &[Job],
+    results: Vec<Outcome>,
+) -> Result<Ran, StudyError> {
     let (mut done, mut failures, mut left) = (Vec::new(), Vec::new(), 0);
     for (job, result) in jobs.iter().zip(results) {
         match result {
@@ -66,7 +86,12 @@ pub(crate) fn run(
 type Outcome = Option<Result<Value, Failure>>;
 
 /// One outcome per job in the order of the jobs, whatever the order in which they were done.
-fn work(study: &str, jobs: &[Job], shop: &Workshop) -> Vec<Outcome> {
+fn work(
+    study: &str,
+    jobs: &[Job],
+    shop: &Workshop,
+    on_stuck: &mut dyn FnMut(Vec<Outcome>) -> Infallible,
+) -> Vec<Outcome> {
     let mut order: Vec<usize> = (0..jobs.len()).collect();
     order.sort_by_key(|&job| std::cmp::Reverse(jobs[job].cost));
     let outcomes: Vec<Mutex<Outcome>> = jobs.iter().map(|_| Mutex::new(None)).collect();
@@ -77,18 +102,42 @@ fn work(study: &str, jobs: &[Job], shop: &Workshop) -> Vec<Outcome> {
                 return;
             }
             let outcome = one(study, &jobs[at], shop);
-            *outcomes[at].lock().unwrap_or_else(std::sync::PoisonError::into_inner) = Some(outcome);
+            *outcomes[at].lock().unwrap_or_else(PoisonError::into_inner) = Some(outcome);
         }
     };
     std::thread::scope(|scope| {
+        let (working, is_over) = mpsc::channel::<()>();
         for _ in 0..shop.threads.clamp(1, jobs.len().max(1)) {
-            scope.spawn(worker);
+            let working = working.clone();
+            scope.spawn(|| {
+                worker();
+                drop(working);
+            });
+        }
+        drop(working);
+        if is_stuck(&is_over, shop.stop) {
+            let take = |outcome: &Mutex<Outcome>| {
+                outcome.lock().unwrap_or_else(PoisonError::into_inner).take()
+            };
+            on_stuck(outcomes.iter().map(take).collect());
         }
     });
-    let inner = |outcome: Mutex<Outcome>| {
-        outcome.into_inner().unwrap_or_else(std::sync::PoisonError::into_inner)
-    };
+    let inner =
+        |outcome: Mutex<Outcome>| outcome.into_inner().unwrap_or_else(PoisonError::into_inner);
     outcomes.into_iter().map(inner).collect()
+}
+
+/// Waits until nobody works any more, or not for long after `stop`; whether somebody still works.
+fn is_stuck(is_over: &mpsc::Receiver<()>, stop: &AtomicBool) -> bool {
+    let mut stopped: Option<Instant> = None;
+    while is_over.recv_timeout(GLANCE) != Err(mpsc::RecvTimeoutError::Disconnected) {
+        if stop.load(Ordering::Relaxed)
+            && stopped.get_or_insert_with(Instant::now).elapsed() >= PATIENCE
+        {
+            return true;
+        }
+    }
+    false
 }
 
 fn one(study: &str, job: &Job, shop: &Workshop) -> Result<Value, Failure> {

@@ -57,7 +57,7 @@ fn a_line_is_made_of_the_rows_of_its_study_and_says_what_was_not_run() {
         ),
     ];
     let overview = overview(&reports);
-    assert_eq!(overview.rows.len(), ENTRIES.len());
+    assert_eq!(overview.rows.len(), lines().count());
     let arl = cells(&overview, "ARL0 / ARL1 of the framework, steps");
     assert_eq!(arl, [Value::from(">300.0 / 1.3"), Value::Null]);
     let states = cells(&overview, "σ with L_s / L_a at most doubled, states");
@@ -72,10 +72,51 @@ fn a_line_is_made_of_the_rows_of_its_study_and_says_what_was_not_run() {
 
 #[test]
 fn every_table_and_figure_has_a_line_of_a_study_that_all_runs() {
-    for of in ["Table 2", "Table 3", "Table 4", "Fig. 2", "Fig. 3", "Fig. 4", "Fig. 5", "Fig. 6"] {
-        assert!(ENTRIES.iter().any(|entry| entry.of == of), "{of}");
+    for of in [
+        "Table 2", "Table 3", "Table 4", "Fig. 2", "Fig. 3", "Fig. 4", "Fig. 5", "Fig. 6", "Fig. 7",
+    ] {
+        assert!(SECTIONS.iter().any(|section| section.of == of), "{of}");
     }
-    let known = |entry: &Entry| catalogue::find(entry.study).is_some_and(|study| !study.repeats());
-    assert!(ENTRIES.iter().all(known));
-    assert!(ENTRIES.iter().all(|entry| !(entry.printed)().is_empty()));
+    let known =
+        |section: &Section| catalogue::find(section.study).is_some_and(|study| !study.repeats());
+    assert!(SECTIONS.iter().all(known));
+    assert!(lines().all(|(_, line)| !(line.printed)().is_empty()));
+}
+
+#[test]
+fn a_flag_a_minute_is_shown_in_both_readings_where_a_step_is_a_second() {
+    let flags = |family: &str, method: &str, arl0: f64| {
+        row(&[
+            ("family", family.into()),
+            ("method", format!("{method}, flags at 95 %").into()),
+            ("arl0", arl0.into()),
+            ("arl1", 0.5.into()),
+        ])
+    };
+    let day = |method: &str, a_day: f64| {
+        row(&[
+            ("family", "plant-paper".into()),
+            ("method", method.into()),
+            ("false_alarms_per_day", a_day.into()),
+        ])
+    };
+    let reports = [report(
+        "plant",
+        vec![
+            flags("plant-paper", "federated", 0.2),
+            flags("plant-paper", "federated, a minute with any flag", 1.3),
+            flags("plant-paper", "federated, a minute of mostly flags", 40.0),
+            flags("plant", "federated", 0.9),
+            day("evidence", 1.25),
+            day("paper-95", 7000.4),
+            day("paper-99.5", 2000.0),
+        ],
+    )];
+    let overview = overview(&reports);
+    let steps = cells(&overview, "plant, 95 %: ARL0 / ARL1 of flags, min");
+    assert_eq!(steps, [Value::from("0.2 / 0.5"), Value::from("0.9 / 0.5")]);
+    let minutes = cells(&overview, "a flag a minute: of any step; of most steps");
+    assert_eq!(minutes, [Value::from("1.3 / 0.5; 40.0 / 0.5"), Value::from("0.9 / 0.5 (steps)")]);
+    let alarms = cells(&overview, "false alarms a day, 95 % / 99.5 % / evidence");
+    assert_eq!(alarms, [Value::from("7000 / 2000 / 1.2"), Value::Null]);
 }

@@ -153,7 +153,9 @@ fn a_watched_run_with_orders_gives_the_same_facts_over_bytes_as_in_memory() {
             let number = open.map(|incident| incident.number).filter(|_| step > 200 && !accepted);
             if let Some(number) = number {
                 accepted = true;
-                watch.act(order(Action::Accept { incident: number }), &mut news).expect("open");
+                watch
+                    .act(order(OperatorAction::Accept { incident: number }), &mut news)
+                    .expect("open");
             }
             let mode = match step {
                 100 => "paper",

@@ -92,7 +92,7 @@ fn until_open(watch: &mut Watch) -> u64 {
     }
 }
 
-fn act(watch: &mut Watch, action: Action) {
+fn act(watch: &mut Watch, action: OperatorAction) {
     watch.act(order(action), &mut News::default()).expect("possible now");
 }
 
@@ -120,7 +120,7 @@ fn what_is_accepted_does_not_alarm_again_until_it_changes() {
     let (mut watch, _folder) = watch_over(&NOISIER, None);
     let incident = until_open(&mut watch);
     steps(&mut watch, 3);
-    act(&mut watch, Action::Accept { incident });
+    act(&mut watch, OperatorAction::Accept { incident });
     steps(&mut watch, 500);
     assert_eq!(all(&watch), [(Some(1), Some(Closing::Accepted))]);
     steps(&mut watch, usize::MAX);
@@ -133,10 +133,10 @@ fn an_acceptance_that_is_undone_leaves_an_incident_that_ends_with_its_evidence()
     let (mut watch, _folder) = watch_over(&[(1, 300..420, 6.0, 0.0)], None);
     let incident = until_open(&mut watch);
     steps(&mut watch, 5);
-    act(&mut watch, Action::Accept { incident });
+    act(&mut watch, OperatorAction::Accept { incident });
     steps(&mut watch, 10);
     let entry = watch.snapshot().undoable.expect("an acceptance can be undone");
-    act(&mut watch, Action::Undo { entry });
+    act(&mut watch, OperatorAction::Undo { entry });
     steps(&mut watch, 60);
     assert_eq!(all(&watch), [(Some(1), None)], "it is open again, under its number");
     steps(&mut watch, 100);
@@ -149,7 +149,7 @@ fn what_was_accepted_outlives_a_gap_and_what_is_open_ends_in_it_for_want_of_data
         watch_over(&[(1, 300..1400, 4.0, 0.0), (2, 680..700, 8.0, 0.0)], Some((700, 600)));
     let incident = until_open(&mut watch);
     steps(&mut watch, 3);
-    act(&mut watch, Action::Accept { incident });
+    act(&mut watch, OperatorAction::Accept { incident });
     steps(&mut watch, usize::MAX);
     let expected = [(Some(1), Some(Closing::Accepted)), (Some(2), Some(Closing::NoData))];
     assert_eq!(all(&watch), expected);

@@ -17,7 +17,7 @@ fn struck(strikes: &[(usize, u8)], before: &[(usize, usize, usize)]) -> Vec<Vec<
     (0..120).map(|t| (0..strikes.len()).map(|client| report(t, client)).collect()).collect()
 }
 
-fn outcome(server: &mut Inference, world: &[Vec<Report>]) -> Incident {
+fn outcome(server: &mut Inference, world: &[Vec<Report>]) -> Disturbance {
     let closed = closed(&run(server, world));
     assert_eq!(closed.len(), 1, "{closed:?}");
     closed[0].0.clone()

@@ -16,7 +16,7 @@ fn trouble_at_1() -> Vec<[usize; 4]> {
     rows
 }
 
-/// What each change says, without standings.
+/// What each change says.
 fn course(changes: &[Change]) -> Vec<(&'static str, u64, Option<usize>)> {
     let of = |change: &Change| match change {
         Change::Opened(i) => Some(("opened", i.number, i.root)),
@@ -24,7 +24,7 @@ fn course(changes: &[Change]) -> Vec<(&'static str, u64, Option<usize>)> {
         Change::Revised(i) => Some(("revised", i.number, i.root)),
         Change::Ended(i, _) => Some(("ended", i.number, i.root)),
         Change::Closed(i, _) => Some(("closed", i.number, i.root)),
-        Change::Frozen(_) | Change::Affected { .. } | Change::Standing { .. } => None,
+        Change::Frozen(_) => None,
     };
     changes.iter().filter_map(of).collect()
 }

@@ -87,7 +87,7 @@ fn client(plan: &Plan, retries: i32) -> Result<Client, Failure> {
 /// A session with the server, once it is there.
 pub(super) async fn connect(plan: &Plan) -> Result<Link, Failure> {
     let url = plan.source.url.as_str();
-    // Discovery uses the same number of retries: none, so that a wrong address is told at once.
+    // Discovery uses the same number of retries: none, so that a wrong address is reported at once.
     let discovery = client(plan, 0)?;
     let endpoints = timeout(DISCOVERY, discovery.get_server_endpoints_from_url(url)).await;
     let endpoints = endpoints
@@ -99,7 +99,7 @@ pub(super) async fn connect(plan: &Plan) -> Result<Link, Failure> {
             .map_err(|why| Failure::Refused(format!("the server's certificate: {why}")))?;
         trust::check(&plan.pki, &certificate).map_err(Failure::Refused)?;
     }
-    // The address that a server tells may be one that cannot be reached from here.
+    // The address that a server gives may not be reachable from here.
     endpoint.endpoint_url = url.into();
     let identity = match (&plan.source.user, &plan.password) {
         (Some(user), Some(password)) => IdentityToken::new_user_name(user, password.clone()),
@@ -115,7 +115,7 @@ pub(super) async fn connect(plan: &Plan) -> Result<Link, Failure> {
         let mut is_first = true;
         while let Some(event) = events.next().await {
             let change = match event {
-                // The first session is asked for once: why it is refused is told.
+                // The first session is asked for once: a refusal is reported.
                 Ok(SessionPollResult::ReconnectFailed(why)) if is_first => Change::Over(why),
                 Ok(
                     SessionPollResult::ConnectionLost(why)
@@ -193,7 +193,7 @@ fn choose(plan: &Plan, endpoints: &[EndpointDescription]) -> Result<EndpointDesc
 
 /// Why no session was given, in words.
 fn refusal(plan: &Plan, why: StatusCode) -> Failure {
-    let user = plan.source.user.as_deref().unwrap_or("nobody in particular");
+    let user = plan.source.user.as_deref().unwrap_or("an anonymous user");
     match why {
         StatusCode::BadIdentityTokenRejected
         | StatusCode::BadIdentityTokenInvalid

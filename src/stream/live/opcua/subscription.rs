@@ -23,10 +23,10 @@ use crate::stream::live::assembler::Quality;
 /// Messages that may wait while rows before them are read.
 const WAITING: usize = 8192;
 /// Publishing intervals without news after which a server says that it is there, and after which it
-/// gives a subscription up that nobody fetches.
+/// gives a subscription up that is not fetched.
 const KEEP_ALIVE: u32 = 4;
 const LIFETIME: u32 = 240;
-/// Values of a tag that a server is asked to keep while nobody fetches them.
+/// Values of a tag that a server is asked to keep until they are fetched.
 const QUEUE: u32 = 1000;
 /// Tags of one request.
 const TAGS: usize = 500;
@@ -58,7 +58,7 @@ pub(super) struct Subscription {
     sequence: Option<u32>,
     /// Tags that have sent a value.
     seen: Vec<bool>,
-    /// Whether the loss of values on the server was told.
+    /// Whether the loss of values on the server was reported.
     is_overflow_told: bool,
 }
 

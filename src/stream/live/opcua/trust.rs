@@ -1,6 +1,6 @@
 //! This program's own key, and which certificates of servers are trusted.
 //!
-//! A certificate is trusted once somebody has accepted it by its thumbprint, and never before: the
+//! A certificate is trusted once a user has accepted it by its thumbprint, and never before: the
 //! client library would accept any. Until then it lies in the folder `rejected`.
 
 use std::fs;
@@ -71,7 +71,7 @@ pub(crate) fn own_certificate(pki: &Path, name: &str, uri: &str) -> Result<PathB
         alt_host_names: X509Data::alt_host_names(uri, addresses, true, true, false),
         certificate_duration_days: LIFE_DAYS,
     };
-    // The library writes a key that everybody can read: it is made in memory and written here.
+    // The library writes a key that every user can read: it is made in memory and written here.
     let (made, secret) = X509::cert_and_pkey(&data)?;
     let pem = secret.to_der().map_err(|why| why.to_string())?;
     // Lines end as on this platform; the library ends them so that other tools cannot read them.

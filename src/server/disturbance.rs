@@ -1,12 +1,10 @@
-//! What the server says about a disturbance, as long as it is open and when it closes.
+//! A disturbance as the sequential decision follows it. The annunciator makes an incident of it.
 
 use serde::{Deserialize, Serialize};
 
-use super::Closing;
-
-/// A client that feels a disturbance.
+/// A client that is affected by a disturbance.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-pub(crate) struct Effect {
+pub(crate) struct Affected {
     pub(crate) client: usize,
     /// The first step of its evidence.
     pub(crate) onset: u64,
@@ -15,8 +13,8 @@ pub(crate) struct Effect {
 }
 
 /// A disturbance, from its alarm on.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub(crate) struct Incident {
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+pub(crate) struct Disturbance {
     /// Counted from 1.
     pub(crate) number: u64,
     /// The first step of the evidence that raised the alarm.
@@ -36,8 +34,8 @@ pub(crate) struct Incident {
     /// Who may be the root where several were struck at once and nobody leads clearly, the likeliest
     /// first.
     pub(crate) tied: Vec<usize>,
-    /// Who else feels it, in the order in which they joined.
-    pub(crate) effects: Vec<Effect>,
+    /// Who else is affected, in the order in which they joined.
+    pub(crate) affected: Vec<Affected>,
     /// The client that raised the alarm; it takes part whether or not anybody is named.
     pub(crate) winner: usize,
     /// The final root that was revised.
@@ -50,9 +48,9 @@ pub(crate) struct Incident {
     pub(crate) stands: Option<Closing>,
 }
 
-impl Incident {
-    /// An incident whose evidence begins at `onset` and whose alarm `winner` raises at `opened`.
-    pub(super) fn new(
+impl Disturbance {
+    /// A disturbance whose evidence begins at `onset` and whose alarm `winner` raises at `opened`.
+    pub(in crate::server) fn new(
         onset: u64,
         opened: u64,
         root: Option<usize>,
@@ -69,7 +67,7 @@ impl Incident {
             would_now_say: root,
             posterior: vec![0.0; clients],
             tied: Vec::new(),
-            effects: Vec::new(),
+            affected: Vec::new(),
             winner,
             revised_from: None,
             continued: 0,
@@ -79,19 +77,19 @@ impl Incident {
     }
 
     /// The same in one more episode, whose root is `root`.
-    pub(super) fn again(mut self, root: Option<usize>) -> Self {
+    pub(in crate::server) fn again(mut self, root: Option<usize>) -> Self {
         self.continue_with(root);
         self
     }
 
     /// It begins again, with evidence that speaks for `root`.
-    pub(super) fn continue_with(&mut self, root: Option<usize>) {
+    pub(in crate::server) fn continue_with(&mut self, root: Option<usize>) {
         self.continued += 1;
         (self.latest, self.stands) = (root, None);
     }
 
     /// Its present episode speaks for `root`, which is not final.
-    pub(super) fn follow(&mut self, root: Option<usize>) {
+    pub(in crate::server) fn follow(&mut self, root: Option<usize>) {
         if self.continued > 0 {
             self.latest = root;
         } else if !self.frozen {
@@ -100,14 +98,55 @@ impl Incident {
     }
 
     /// Everybody who takes part: the root, or whoever raised the alarm, and whoever feels it.
-    pub(super) fn taking_part(&self) -> impl Iterator<Item = usize> + '_ {
+    pub(in crate::server) fn taking_part(&self) -> impl Iterator<Item = usize> + '_ {
         let first = self.root.unwrap_or(self.winner);
-        [first].into_iter().chain(self.effects.iter().map(|effect| effect.client))
+        [first].into_iter().chain(self.affected.iter().map(|other| other.client))
     }
 
     /// Its root and whoever feels it, each with the first step of its evidence.
     pub(crate) fn members(&self) -> impl Iterator<Item = (usize, u64)> + '_ {
         let root = self.root.map(|root| (root, self.onset));
-        root.into_iter().chain(self.effects.iter().map(|effect| (effect.client, effect.onset)))
+        root.into_iter().chain(self.affected.iter().map(|other| (other.client, other.onset)))
+    }
+}
+
+/// Why an incident is over.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub(crate) enum Closing {
+    /// Its evidence has ended.
+    Quiet,
+    /// It would not end, and is taken as normal from here on.
+    PersistentChange,
+    /// Nothing came from its root any more, or from anybody.
+    NoData,
+    /// Its root turned out to be a client that cannot be believed.
+    Unreliable,
+    /// An operator took it as the new normal.
+    Accepted,
+    EndOfRun,
+    /// Table 1 declares another verdict from then on.
+    AnotherVerdict,
+    /// Another method decides from then on.
+    MethodChanged,
+    /// It has the same root as another incident and is counted there.
+    Merged {
+        /// Number of that one.
+        into: u64,
+    },
+}
+
+impl std::fmt::Display for Closing {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Self::Quiet => f.write_str("quiet"),
+            Self::PersistentChange => f.write_str("persistent change"),
+            Self::NoData => f.write_str("no more data"),
+            Self::Unreliable => f.write_str("root unreliable"),
+            Self::Accepted => f.write_str("accepted as new normal"),
+            Self::EndOfRun => f.write_str("end of run"),
+            Self::AnotherVerdict => f.write_str("another verdict of Table 1"),
+            Self::MethodChanged => f.write_str("another method decides"),
+            Self::Merged { into } => write!(f, "same root as #{into}"),
+        }
     }
 }
