@@ -368,11 +368,6 @@ impl Site {
         }
     }
 
-    /// Steps at the start of a run that are not judged in evidence mode.
-    pub(crate) fn not_judged_steps(&self) -> usize {
-        self.prepared.fit.grader.settling()
-    }
-
     /// What its sensors show by themselves.
     fn alert(&self) -> SensorAlert {
         let flat = self.watch.any(SensorFault::FlatLine);

@@ -6,6 +6,7 @@
 //! The steps from there on belong to the calibration, so thresholds know of them. With few runs nothing
 //! is known of starts, and [`SETTLING`] steps are not judged; nor of a client of nothing but switches.
 
+use super::Site;
 use super::grader::{Nominal, SETTLING};
 use super::seen::{FEWEST_RUNS, MOST_VALUES as SWITCH_VALUES};
 use super::whitening::{Recording, Whitening};
@@ -26,6 +27,13 @@ const WINDOW: usize = 4;
 /// At most one run in so many may rise higher at its start than the rest of the calibration ever does: a
 /// transient is in every run, and a record is broken by chance.
 const ONE_IN: usize = 10;
+
+impl Site {
+    /// Steps at the start of a run that are not judged in evidence mode.
+    pub(crate) fn not_judged_steps(&self) -> usize {
+        self.prepared.fit.grader.settling()
+    }
+}
 
 /// Steps at the start of a run that are not judged.
 pub(super) fn of(whitening: &Whitening, calibration: &Recording) -> usize {
