@@ -64,7 +64,10 @@ impl Unused {
             said.extend(self.stretches.remove(over).and_then(|stretch| stretch.rest()));
         }
         for note in notes {
-            self.counts.add(note.what, note.rows);
+            // Rows after a clock that moved are used: the message about it is enough.
+            if !matches!(note.what, NoteKind::ClockMoved { .. }) {
+                self.counts.add(note.what, note.rows);
+            }
             if let Some(known) = self.stretches.iter_mut().find(|stretch| stretch.is_of(note)) {
                 known.last_line = note.line;
                 known.notes += 1;
