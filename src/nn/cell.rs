@@ -112,17 +112,17 @@ pub(crate) struct Cell<V> {
 }
 
 impl<V: Copy> Cell<V> {
-    /// The step from activated gates and the memory before it, with c' and h'.
+    /// c' from activated gates and the memory before the step.
     #[inline(always)]
-    pub(crate) fn forward(
-        r: impl Rounding<V>,
-        [i, f, g, o]: [V; 4],
-        before: V,
-        tanh: impl Fn(V) -> V,
-    ) -> (Self, V, V) {
-        let c = r.mul_add(f, before, r.mul(i, g));
-        let tanh_c = tanh(c);
-        (Self { i, f, g, o, tanh_c }, c, r.mul(o, tanh_c))
+    pub(crate) fn memory(r: impl Rounding<V>, [i, f, g, _]: [V; 4], before: V) -> V {
+        r.mul_add(f, before, r.mul(i, g))
+    }
+
+    /// The step from activated gates and tanh c', with h'. The caller computes tanh: a closure would not
+    /// be compiled for its instruction set.
+    #[inline(always)]
+    pub(crate) fn forward(r: impl Rounding<V>, [i, f, g, o]: [V; 4], tanh_c: V) -> (Self, V) {
+        (Self { i, f, g, o, tanh_c }, r.mul(o, tanh_c))
     }
 
     /// ∂/∂z of the gates i, f, g, o before activation, and ∂/∂c, from ∂/∂h' and ∂/∂c'.

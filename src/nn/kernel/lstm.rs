@@ -163,7 +163,9 @@ pub(crate) fn step_cells<A: Lanes<N>, const N: usize>(
     before: A::V,
 ) -> (Cell<A::V>, A::V, A::V) {
     let gates = [sigmoid(a, z[0]), sigmoid(a, z[1]), tanh(a, z[2]), sigmoid(a, z[3])];
-    Cell::forward(Fused::<A, N>(a), gates, before, |c| tanh(a, c))
+    let c = Cell::memory(Fused::<A, N>(a), gates, before);
+    let (cell, h) = Cell::forward(Fused::<A, N>(a), gates, tanh(a, c));
+    (cell, c, h)
 }
 
 /// Row-major (4·width) × columns to block × column × gate × lane.

@@ -184,7 +184,8 @@ impl<'a> Block<'a> {
             let (i, f) = (sigmoid(t.gates[j][l]), sigmoid(t.gates[n + j][l]));
             let (g, o) = (t.gates[2 * n + j][l].tanh(), sigmoid(t.gates[3 * n + j][l]));
             let before = self.c[j][l];
-            let (cell, c, h) = Cell::forward(Plain, [i, f, g, o], before, f32::tanh);
+            let c = Cell::memory(Plain, [i, f, g, o], before);
+            let (cell, h) = Cell::forward(Plain, [i, f, g, o], c.tanh());
             for (gate, value) in [i, f, g, o].into_iter().enumerate() {
                 t.gates[gate * n + j][l] = value;
             }
