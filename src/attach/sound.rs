@@ -1,5 +1,5 @@
 //! Whether what a service sends fits together. A screen shows clients and incidents by their numbers, so a
-//! number that belongs to nobody is found here and not there.
+//! number without a client or an incident is refused here.
 
 use super::packet::{NewsPacket, OpenedPacket, Packet};
 use crate::engine::handle::EngineEvent;
@@ -59,7 +59,7 @@ impl Sound {
             return Err("sensors of a client that the plant does not have".to_owned());
         }
         for incident in &news.incidents {
-            // Numbers follow one another: a gap would be an incident that nobody has seen.
+            // Numbers are consecutive: a gap means that an incident is missing.
             if incident.number > self.incidents + 1 {
                 return Err(format!("incident {} after {}", incident.number, self.incidents));
             }

@@ -108,7 +108,7 @@ pub(super) struct ServeArgs {
     /// A client that is not there yet: the run begins without it, and it can join while the run goes on
     #[arg(long, value_name = "NAME")]
     later: Vec<String>,
-    /// Let a site take part that waits with a model of its own, and end: for an operator beside the server
+    /// Accept a site that waits with another model, then end; the server itself goes on
     #[arg(long, value_name = "NAME")]
     accept: Option<String>,
     /// Begin the run anew instead of going on where a server that was stopped had come to
@@ -144,7 +144,7 @@ pub(super) fn run(out: &mut (impl Write + Send), args: &ServeArgs) -> Result<()>
         let models = accept(&session, mode, &names, (&journal, name))?;
         say(&format!(
             "{name} is accepted with the model {models}: it enrols at the next step, with its own calibration; \
-             its evidence begins anew; nobody else is calibrated again"
+             its evidence begins anew; the other clients keep their calibration"
         ));
         return Ok(());
     }

@@ -273,7 +273,7 @@ fn site(account: &Account) -> [String; 12] {
     ]
 }
 
-/// ε in six characters, as long as it is below a million.
+/// ε in six characters. Values from a million on need more.
 fn epsilon_cell(epsilon: f64) -> String {
     if epsilon < 100.0 { format!("{epsilon:.3}") } else { format!("{epsilon:.0}") }
 }

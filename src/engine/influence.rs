@@ -172,13 +172,13 @@ fn foretell(predictions: &mut Predictions, heard: &[Heard], send: &mut dyn FnMut
     }
 }
 
-/// What each client is foretold of both stretches, where the session asks for tier 2, and by whom.
+/// The predictions for one client over both stretches (tier 2), and the client whose state explains it best.
 pub(crate) struct Foretold {
     pub(crate) explainer: Option<usize>,
     pub(crate) stretches: [Vec<ToSite>; 2],
 }
 
-/// The same as it crosses where sites are processes of their own; none where nothing is foretold.
+/// The predictions as messages to sites in processes of their own. None without tier 2.
 pub(crate) fn foretold(
     session: &Session,
     influences: &Influences,

@@ -143,7 +143,7 @@
 //! | a client joins that the session does not name | add it behind the others in the session of the server, run `certs` again in the same folder, let the broker read the new `acl` (SIGHUP), start the server again: it goes on from its journal; start the site with the new session | see below; the other sites keep running with the session that they have |
 //! | a site returns with another model | start it; it says that it waits | as for a client that joins |
 //! | a site leaves for good, and the run goes on | stop the site, then `headwater site SESSION --client NAME … --leave` | nobody is trained or calibrated again; faults of that site are not seen, it is no root and explains nobody; the server, also after a new start of its own, does not wait for it |
-//! | it returns after all | start the site again, with its outbox and its models | it is heard from the present step on; nobody is calibrated again |
+//! | it returns after all | start the site again, with its outbox and its models | it is heard from the present step on; no client is calibrated again |
 //! | a site is left out by the server | stop the server (Ctrl-C) and start it again with `--without NAME` | as for a site that leaves; without `--without` it is back, and the steps it missed count as late |
 //! | a site returns as it was | start it again with the same outbox | nothing: it goes on where it was |
 //! | a site returns without its outbox, data replayed | start the server and all sites again | the run begins anew; in a private run what is released again is spent again |

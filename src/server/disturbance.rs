@@ -31,7 +31,7 @@ pub(crate) struct Disturbance {
     pub(crate) would_now_say: Option<usize>,
     /// Probability of each client as the root, given all evidence up to now.
     pub(crate) posterior: Vec<f64>,
-    /// Who may be the root where several were struck at once and nobody leads clearly, the likeliest
+    /// Who may be the root where several were struck at once and no client leads clearly, the likeliest
     /// first.
     pub(crate) tied: Vec<usize>,
     /// Who else is affected, in the order in which they joined.

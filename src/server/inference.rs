@@ -330,7 +330,7 @@ impl Inference {
     }
 
     /// Who leads, what speaks for each client where several were struck at once, and who may be the root
-    /// where then nobody leads clearly.
+    /// where no client then leads clearly.
     fn leader(
         &self,
         attribution: &[f64],

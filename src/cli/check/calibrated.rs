@@ -12,7 +12,7 @@ use crate::site::grader::SETTLING;
 use crate::stream::Part;
 use crate::stream::resolution::Grids;
 
-/// How many steps at the start of a run are not judged, as far as it is known.
+/// Steps at the start of a run that are not judged. None where they are not known yet.
 pub(super) fn print_not_judged(out: &mut impl Write, session: &Session, step_s: f64) -> Result<()> {
     let prepared = prepare::kept(session, &prepare::cache_file(session)).ok();
     let sites = prepared.iter().flat_map(|prepared| &prepared.clients);

@@ -168,7 +168,7 @@ impl Desk {
             let words = format!(
                 "{what} with another model, {}: it is not heard before an operator accepts it with \
                  headwater serve SESSION --accept {name}; then it enrols by itself, with its own \
-                 calibration, and nobody else is calibrated again",
+                 calibration, and the other clients keep theirs",
                 named(models)
             );
             self.tell_all(client, &words);

@@ -29,7 +29,7 @@ impl Desk {
         self.note(|journal| journal.note_gone(client, false));
         self.tell_all(
             client,
-            "has returned: it is heard from the present step on; nobody is calibrated again",
+            "has returned: it is heard from the present step on; no client is calibrated again",
         );
         self.tell(client, &Down::Models);
     }

@@ -109,7 +109,7 @@ impl Inference {
     }
 }
 
-/// Who may be the root where nobody leads clearly, the likeliest first; empty where one does.
+/// Who may be the root where no client leads clearly, the likeliest first; empty where one does.
 pub(super) fn tied(values: &[f64]) -> Vec<usize> {
     let mut posterior = vec![0.0; values.len()];
     softmax(values, &mut posterior);
