@@ -12,7 +12,7 @@ use crate::site::grader::SETTLING;
 use crate::stream::Part;
 use crate::stream::resolution::Grids;
 
-/// Steps at the start of a run that are not judged. None where they are not known yet.
+/// Prints the steps at the start of a run that are not judged, if the models are already made.
 pub(super) fn print_not_judged(out: &mut impl Write, session: &Session, step_s: f64) -> Result<()> {
     let prepared = prepare::kept(session, &prepare::cache_file(session)).ok();
     let sites = prepared.iter().flat_map(|prepared| &prepared.clients);
