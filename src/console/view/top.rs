@@ -68,6 +68,7 @@ struct Part {
     rank: u8,
     /// It is never dropped, whatever its rank.
     kept: bool,
+    dropped: bool,
     style: Style,
 }
 
@@ -75,26 +76,21 @@ struct Part {
 struct Parts(Vec<Part>);
 
 impl Parts {
+    fn push(&mut self, rank: u8, text: String, short: Option<String>, kept: bool, style: Style) {
+        self.0.push(Part { text, short, room: [0; 2], rank, kept, dropped: false, style });
+    }
+
     fn add(&mut self, rank: u8, text: impl Into<String>, style: Style) {
-        let text = text.into();
-        self.0.push(Part { text, short: None, room: [0; 2], rank, kept: false, style });
+        self.push(rank, text.into(), None, false, style);
     }
 
     /// A part that is never left out.
-    fn warn(&mut self, text: String, short: String, style: Style) {
-        let short = Some(short);
-        self.0.push(Part { text, short, room: [0; 2], rank: 1, kept: true, style });
+    fn keep(&mut self, rank: u8, text: String, short: impl Into<Option<String>>, style: Style) {
+        self.push(rank, text, short.into(), true, style);
     }
 
     fn add_or(&mut self, rank: u8, text: String, short: impl Into<String>, style: Style) {
-        self.0.push(Part {
-            text,
-            short: Some(short.into()),
-            room: [0; 2],
-            rank,
-            kept: false,
-            style,
-        });
+        self.push(rank, text, Some(short.into()), false, style);
     }
 
     /// Keeps at least so many cells free for the last part.
@@ -184,7 +180,7 @@ fn parts(model: &Model) -> Parts {
     match &model.recording {
         Some(RecordState::On(_)) => parts.add(ELSEWHERE, "recorded", theme.label),
         Some(RecordState::Failed(_)) => {
-            parts.warn("? NOT RECORDED".to_owned(), "? NOT REC".to_owned(), theme.missing);
+            parts.keep(1, "? NOT RECORDED".to_owned(), "? NOT REC".to_owned(), theme.missing);
         }
         None => {}
     }
@@ -193,8 +189,8 @@ fn parts(model: &Model) -> Parts {
     }
     if model.seeded {
         let [text, short] = SEEDED.map(str::to_owned);
-        let (short, style) = (Some(short), theme.text);
-        parts.0.push(Part { text, short, room: [0; 2], rank: 3, kept: true, style });
+        // It keeps its words longer than the name of the session keeps its place.
+        parts.keep(2, text, short, theme.text);
     }
     if let Some(measured) = &model.measured {
         let (truth, rank) = match (measured.truth.is_known(), model.truth_shown) {
@@ -232,21 +228,13 @@ fn source(model: &Model, parts: &mut Parts) {
             parts.add_or(3, format!("lag {lag:.1} s"), format!("lag {lag:.0} s"), theme.text);
         }
         Standing::Late => {
-            let text = format!("? NO DATA FOR {lag:.0} s");
-            parts.0.push(Part {
-                text,
-                short: None,
-                room: [0; 2],
-                rank: 1,
-                kept: true,
-                style: theme.missing,
-            });
+            parts.keep(1, format!("? NO DATA FOR {lag:.0} s"), None, theme.missing);
         }
         Standing::Connecting | Standing::Reconnecting => {
             let is_new = shown.standing == Standing::Connecting;
             let doing = if is_new { "CONNECTING" } else { "RECONNECTING" };
             let short = format!("? {doing} FOR {} s", shown.since.as_secs());
-            parts.warn(format!("? {}", shown.words), short, theme.missing);
+            parts.keep(1, format!("? {}", shown.words), short, theme.missing);
         }
         Standing::Ended => {}
     }
@@ -307,9 +295,8 @@ fn alarms(model: &Model, parts: &mut Parts) {
     let some_out = if figures.out_of_service < all { figures.out_of_service } else { 0 };
     count(2, "x", some_out, "out of service", " out", theme.shelved, [0; 2]);
     if figures.out_of_service == all && all > 0 {
-        let (text, short) = ("x ALARMS SUSPENDED".to_owned(), Some("x SUSPENDED".to_owned()));
-        let style = theme.missing;
-        parts.0.push(Part { text, short, room: [0; 2], rank: 1, kept: true, style });
+        let [text, short] = ["x ALARMS SUSPENDED", "x SUSPENDED"].map(str::to_owned);
+        parts.keep(1, text, short, theme.missing);
     }
     let rate = figures.alarms_10min;
     let style = if figures.flood { theme.single } else { theme.text };
@@ -352,32 +339,43 @@ fn engine(model: &Model, parts: &mut Parts) {
     }
 }
 
-/// Shortens and drops by [`STEPS`] until the rest fits into `room`.
+/// Shortens and drops by [`STEPS`] until the rest fits into `room`. What was dropped before something
+/// else was shortened comes back where there is room for it after all.
 fn fitted(mut parts: Vec<Part>, room: u16) -> Vec<Part> {
-    fn needed(parts: &[Part]) -> usize {
+    let fits = |parts: &[Part]| {
         let cells = |part: &Part| usize::from(width(&part.text).max(part.room[0])) + 2;
-        parts.iter().map(cells).sum::<usize>().saturating_sub(2)
-    }
+        let shown = parts.iter().filter(|part| !part.dropped);
+        shown.map(cells).sum::<usize>().saturating_sub(2) <= usize::from(room)
+    };
+    let mut dropped = Vec::new();
     for (step, rank) in STEPS {
         let concerned = |part: &Part| {
             let can = match step {
                 Step::Shorten => part.short.is_some(),
                 Step::Drop => !part.kept,
             };
-            part.rank == rank && can
+            part.rank == rank && can && !part.dropped
         };
-        while needed(&parts) > usize::from(room)
+        while !fits(&parts)
             && let Some(at) = parts.iter().rposition(concerned)
         {
+            let part = &mut parts[at];
             match step {
                 Step::Shorten => {
-                    let part = &mut parts[at];
                     part.text = part.short.take().unwrap_or_default();
                     part.room[0] = part.room[1];
                 }
-                Step::Drop => drop(parts.remove(at)),
+                Step::Drop => {
+                    part.dropped = true;
+                    dropped.push(at);
+                }
             }
         }
     }
+    for at in dropped.into_iter().rev() {
+        parts[at].dropped = false;
+        parts[at].dropped = !fits(&parts);
+    }
+    parts.retain(|part| !part.dropped);
     parts
 }
