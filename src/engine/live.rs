@@ -141,8 +141,10 @@ fn gather(
             Next::Frame => {
                 note(source, &mut frame, &mut gathering);
                 let first = gathering.first().unwrap_or(frame.time);
-                done_s = frame.time.duration_since(first).as_secs_f64();
-                if until.is_reached(clock, first, gathering.rows(), frame.time) {
+                // A clock that jumps must not end the learning: only the time that rows cover counts.
+                let time = gathering.seen().at(frame.time);
+                done_s = time.duration_since(first).as_secs_f64();
+                if until.is_reached(clock, first, gathering.rows(), time) {
                     // The first row that is watched.
                     frame.continuity = Continuity::NewRun;
                     source.hold(&frame);

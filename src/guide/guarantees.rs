@@ -62,6 +62,7 @@
 //! | a number too large for a float | it is out of range, and not missing | `a_number_too_large_for_a_float_is_out_of_range_and_not_missing` |
 //! | a client's name with control characters, or one that fills the screen | it is refused | `a_name_that_would_change_the_terminal_or_fill_the_screen_is_refused` |
 //! | a clock that moves while a live source is learned from | it is told, at every start | `a_clock_that_moves_while_a_live_source_is_learned_from_is_told_at_every_start` |
+//! | a clock that jumps ahead, or a source that is away, while it is learned from | the learning goes on until rows have covered the time that the session asks for | `a_clock_that_jumps_ahead_while_a_live_source_is_learned_from_does_not_end_the_learning`, `the_time_between_two_starts_does_not_count_as_learned` |
 //! | a tag of a live source that is silent for a while | it is waited for again once it sends | `a_silent_tag_that_sends_again_is_waited_for_again_although_others_send_before_it` |
 //! | a megabyte of letters pasted at once | Ctrl-C goes before them | `after_a_megabyte_of_letters_control_c_ends_the_program_before_all_of_them_are_answered` |
 //! | a paste or a sequence that is never finished | Ctrl-C is seen within it | `control_c_within_a_paste_that_is_never_closed_ends_the_program_at_once` |

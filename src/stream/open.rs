@@ -66,7 +66,10 @@ pub(crate) fn open(session: &Session, part: Part) -> Result<Box<dyn Stream>, Str
         }
         Source::Live(live) => match live.table() {
             Some(source) => Box::new(Window::new(table(session, source, part)?, stretch, clock)),
-            None => Box::new(Window::new(kept::Reader::of(session, part.name())?, stretch, clock)),
+            None => {
+                let rows = kept::Reader::of(session, part.name())?;
+                Box::new(Window::by_time_seen(rows, stretch, clock))
+            }
         },
         Source::Hai(hai) => Box::new(Window::new(
             HaiStream::open(hai, &folder, &stretch.files, &session.clients)?,

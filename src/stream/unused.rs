@@ -1,5 +1,6 @@
 //! Rows of the data that were not used, counted by reason.
 
+use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
 use super::NoteKind;
@@ -25,6 +26,9 @@ pub(crate) struct UnusedRows {
     /// How often the clock of nominal data moved. Its rows are used.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub(crate) clock_moves: u64,
+    /// The first of these moves: the last stamp before, and the first one after.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) first_clock_move: Option<[Timestamp; 2]>,
     /// Rows of nominal data that are labelled anomalous. They are used: what they show counts as normal.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub(crate) labelled_anomalous: u64,
@@ -51,8 +55,9 @@ impl UnusedRows {
             NoteKind::WrongStamp => &mut self.wrong_stamp,
             NoteKind::TruncatedRow | NoteKind::Unreadable => &mut self.truncated_row,
             NoteKind::DuplicateTag => &mut self.duplicate_tag,
-            NoteKind::ClockMoved { .. } => {
+            NoteKind::ClockMoved { from, to } => {
                 self.clock_moves += 1;
+                self.first_clock_move.get_or_insert([from, to]);
                 return;
             }
         };
@@ -74,11 +79,13 @@ impl UnusedRows {
         };
         let moves = match self.clock_moves {
             0 => None,
-            1 => Some(format!("the clock of the {data} moved; its rows are used")),
+            1 => Some(format!("the clock of the {data} moved{}", self.first_move(""))),
             moves => {
-                Some(format!("the clock of the {data} moved {moves} times; its rows are used"))
+                let first = self.first_move(", first");
+                Some(format!("the clock of the {data} moved {moves} times{first}"))
             }
         };
+        let moves = moves.map(|moved| format!("{moved}; its rows are used"));
         let labelled = match self.labelled_anomalous {
             0 => None,
             rows => Some(format!(
@@ -89,6 +96,14 @@ impl UnusedRows {
             .into_iter()
             .flatten()
             .reduce(|one, two| format!("{one}; {two}"))
+    }
+
+    /// From where to where the clock moved first, after `word`.
+    fn first_move(&self, word: &str) -> String {
+        // What was counted by an older program has no times.
+        let Some([from, to]) = self.first_clock_move else { return String::new() };
+        let by = to.duration_since(from).as_secs_f64();
+        format!("{word} from {from} to {to} ({by:+} s)")
     }
 
     /// Every reason that there was, with its count, in words.

@@ -2,6 +2,7 @@
 
 use jiff::Timestamp;
 
+use super::time_seen::TimeSeen;
 use super::{Continuity, Event, Frame, Layout, Stream, StreamError};
 use crate::session::{Clock, Mark, Stretch};
 
@@ -11,6 +12,8 @@ pub(crate) struct Window<S> {
     from: Option<Mark>,
     until: Option<Mark>,
     clock: Clock,
+    /// Marks count the time that rows cover, where this is given.
+    seen: Option<TimeSeen>,
     first: Option<Timestamp>,
     step: u64,
     begun: bool,
@@ -26,11 +29,18 @@ impl<S: Stream> Window<S> {
             from: stretch.from,
             until: stretch.until,
             clock,
+            seen: None,
             first: None,
             step: 0,
             begun: false,
             over: false,
         }
+    }
+
+    /// The same for rows of a source whose clock may have jumped: only the time that rows cover counts.
+    pub(crate) fn by_time_seen(inner: S, stretch: &Stretch, clock: Clock) -> Self {
+        let seen = Some(TimeSeen::new(inner.layout().period_s));
+        Self { seen, ..Self::new(inner, stretch, clock) }
     }
 }
 
@@ -47,7 +57,8 @@ impl<S: Stream> Stream for Window<S> {
             let first = *self.first.get_or_insert(frame.time);
             let step = self.step;
             self.step += 1;
-            let reached = |mark: Mark| mark.is_reached(self.clock, first, step, frame.time);
+            let time = self.seen.as_mut().map_or(frame.time, |seen| seen.take(frame.time));
+            let reached = |mark: Mark| mark.is_reached(self.clock, first, step, time);
             if self.until.is_some_and(reached) {
                 break;
             }

@@ -130,33 +130,76 @@ fn a_second_program_that_would_learn_the_same_live_session_says_that_it_is_in_us
     }
 }
 
+/// Lines whose clock is this many seconds off.
+fn off(rows: std::ops::Range<usize>, seconds: impl Fn(usize) -> i64) -> String {
+    let time = |t: usize| begin() + SignedDuration::from_secs(whole(t) + seconds(t));
+    let lines = rows.map(|t| row(time(t), t).join(",") + "\n");
+    "timestamp,a1,a2,b1,b2\n".to_owned() + &lines.collect::<String>()
+}
+
+/// Clock moves of the nominal data, the steps, and what is said about the quality of the data.
+fn told(output: &Output) -> (Value, Value, String) {
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success(), "{said}");
+    let facts = String::from_utf8_lossy(&output.stdout);
+    let summary = facts.lines().last().expect("a summary");
+    let mut summary: Value = serde_json::from_str(summary).expect("an object");
+    let quality = facts.lines().filter(|line| line.contains("\"quality\"")).collect::<String>();
+    let moves = summary["unused_nominal_rows"]["clock_moves"].take();
+    (moves, summary["steps"].take(), quality)
+}
+
 #[test]
 fn a_clock_that_moves_while_a_live_source_is_learned_from_is_told_at_every_start() {
     let folder = tempfile::tempdir().expect("a temporary folder");
     let folder = folder.path();
     session(folder, "history: Learned");
     // Half a minute back after five minutes, and again after ten.
-    let moved = |t: usize| whole(t) - 30 * whole(t / 300).min(2);
-    let line = |t: usize| row(begin() + SignedDuration::from_secs(moved(t)), t).join(",") + "\n";
-    let table = |rows: std::ops::Range<usize>| {
-        "timestamp,a1,a2,b1,b2\n".to_owned() + &rows.map(line).collect::<String>()
-    };
-    let output = run(folder, table(0..1500));
-    let said = String::from_utf8_lossy(&output.stderr).into_owned();
-    assert!(output.status.success(), "{said}");
-    let told = |output: &Output| {
-        let facts = String::from_utf8_lossy(&output.stdout).into_owned();
-        let summary = facts.lines().last().expect("a summary");
-        let summary: Value = serde_json::from_str(summary).expect("an object");
-        let quality = facts.lines().filter(|line| line.contains("\"quality\"")).collect::<String>();
-        (summary["unused_nominal_rows"]["clock_moves"].clone(), quality)
-    };
-    let (moves, quality) = told(&output);
-    assert_eq!(moves, 2, "{said}");
-    assert!(quality.contains("the clock of the nominal data moved 2 times"), "{quality}");
-    // The next start learns nothing, and says the same.
-    let output = run(folder, table(1500..1600));
-    assert_eq!(told(&output).0, 2, "{}", String::from_utf8_lossy(&output.stderr));
+    let back = |t: usize| -30 * whole(t / 300).min(2);
+    for (rows, steps) in [(0..1500, 600), (1500..1600, 100)] {
+        // The next start learns nothing, and says the same.
+        let (moves, taken, quality) = told(&run(folder, off(rows, back)));
+        assert_eq!((moves, taken), (2.into(), steps.into()));
+        let first =
+            "moved 2 times, first from 2024-10-27T00:05:00Z to 2024-10-27T00:04:30Z (-30 s)";
+        assert!(quality.contains(&format!("the clock of the nominal data {first}")), "{quality}");
+    }
+}
+
+#[test]
+fn a_clock_that_jumps_ahead_while_a_live_source_is_learned_from_does_not_end_the_learning() {
+    // While models are fitted, while alarms are calibrated, and there and back.
+    let jumps: [&dyn Fn(usize) -> i64; 3] =
+        [&|t| if t < 300 { 0 } else { 3600 }, &|t| if t < 700 { 0 } else { 3600 }, &|t| {
+            if (300..500).contains(&t) { 3600 } else { 0 }
+        }];
+    for (history, (jump, clock)) in ["history: Learned", "history: First", "history: Learned"]
+        .iter()
+        .zip(jumps.iter().enumerate())
+    {
+        let folder = tempfile::tempdir().expect("a temporary folder");
+        let folder = folder.path();
+        session(folder, history);
+        let (moves, steps, quality) = told(&run(folder, off(0..1500, clock)));
+        let times = if jump == 2 { 2 } else { 1 };
+        assert_eq!((moves, steps), (times.into(), 600.into()), "{history}, jump {jump}");
+        assert!(quality.contains("the clock of the nominal data moved"), "{quality}");
+        assert!(quality.contains("(+3600 s); its rows are used"), "{quality}");
+    }
+}
+
+#[test]
+fn the_time_between_two_starts_does_not_count_as_learned() {
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let folder = folder.path();
+    session(folder, "history: Learned");
+    let later = |t: usize| if t < 300 { 0 } else { 5 * 3600 };
+    let output = run(folder, off(0..300, later));
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert!(said.contains("ended after 5 min of history, and 15 min are needed"), "{said}");
+    // Five hours later.
+    let (_, steps, _) = told(&run(folder, off(300..1500, later)));
+    assert_eq!(steps, 600);
 }
 
 #[test]

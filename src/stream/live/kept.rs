@@ -18,6 +18,7 @@ use super::versions;
 use crate::base::atomic_file::AtomicFile;
 use crate::base::{digest, folders};
 use crate::session::Session;
+use crate::stream::time_seen::TimeSeen;
 use crate::stream::{Continuity, Event, Frame, Label, Layout, Note, NoteKind, Stream, StreamError};
 
 /// The rows that are complete, and what is known about them.
@@ -159,6 +160,7 @@ pub(crate) struct Gathering {
     file: BufWriter<File>,
     rows: u64,
     first: Option<Timestamp>,
+    seen: TimeSeen,
     row: Vec<u8>,
     /// What was left out so far, and whether that is on disk.
     notes: Vec<Note>,
@@ -173,6 +175,7 @@ impl Gathering {
         goes_on: bool,
     ) -> Result<Self, StreamError> {
         let folder = folder(session)?;
+        let mut seen = TimeSeen::new(layout.period_s);
         let part = folder.join(PART);
         let known = folder.join(ABOUT);
         if goes_on && known.exists() && about(&known).is_none() {
@@ -193,6 +196,7 @@ impl Gathering {
             let (mut rows, mut first) = (0, None);
             while reader.next(&mut frame)? {
                 first.get_or_insert(frame.time);
+                seen.take(frame.time);
                 rows += 1;
             }
             // A row that was not written to its end is left out.
@@ -208,7 +212,7 @@ impl Gathering {
             let notes = notes.and_then(|text| serde_json::from_slice(&text).ok());
             let notes = notes.unwrap_or_default();
             let row = Vec::new();
-            return Ok(Self { folder, part, file, rows, first, row, notes, are_noted: true });
+            return Ok(Self { folder, part, file, rows, first, seen, row, notes, are_noted: true });
         }
         let head = Head { version: 1, layout: layout.clone() };
         let mut head =
@@ -221,7 +225,7 @@ impl Gathering {
         };
         let file = create().map_err(write_error(&part))?;
         let (first, row, notes) = (None, Vec::new(), Vec::new());
-        Ok(Self { folder, part, file, rows: 0, first, row, notes, are_noted: false })
+        Ok(Self { folder, part, file, rows: 0, first, seen, row, notes, are_noted: false })
     }
 
     /// Rows so far, those of an earlier start included.
@@ -232,6 +236,11 @@ impl Gathering {
     /// Time of the first row.
     pub(crate) fn first(&self) -> Option<Timestamp> {
         self.first
+    }
+
+    /// The time that rows cover so far.
+    pub(crate) fn seen(&self) -> TimeSeen {
+        self.seen
     }
 
     pub(crate) fn add(&mut self, frame: &Frame) -> Result<(), StreamError> {
@@ -248,6 +257,7 @@ impl Gathering {
         }
         self.file.write_all(&self.row).map_err(write_error(&self.part))?;
         self.first.get_or_insert(frame.time);
+        self.seen.take(frame.time);
         self.rows += 1;
         Ok(())
     }
