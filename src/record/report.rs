@@ -70,7 +70,7 @@ struct Case {
 const BY_THE_HOUR: &str =
     "A recording holds this by the hour: each figure is the last one before that instant.";
 
-/// What a client gave away by the begin and by the end of the stretch.
+/// The privacy cost of a client at the start and at the end of the stretch.
 struct Spent {
     client: String,
     /// ε and releases; nothing where none was entered by then.
@@ -221,8 +221,7 @@ fn case(
             .effects()
             .map(|member| format!("{} {:+} s", name(member.client), incident.delay_s(member)))
             .collect(),
-        // Clients are called P1 as well.
-        priority: format!("{:?}", incident.priority).trim_start_matches('P').to_owned(),
+        priority: incident.priority.number().to_string(),
         note: note_at(incident, events, at),
     }
 }

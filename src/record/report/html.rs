@@ -52,7 +52,7 @@ fn compose(report: &Report, out: &mut String) -> std::fmt::Result {
     writeln!(out, "<h2>Settings that were changed</h2>")?;
     let rows = report.settings.iter().map(|row| row.to_vec());
     table(out, &["time", "setting", "from", "to"], rows)?;
-    writeln!(out, "<h2>What clients gave away</h2>\n<p>{BY_THE_HOUR}</p>")?;
+    writeln!(out, "<h2>Privacy cost of clients</h2>\n<p>{BY_THE_HOUR}</p>")?;
     let rows = report.spent.iter().map(|spent| {
         let (before, after) = (&spent.before, &spent.after);
         let epsilon = |known: &Option<(String, u64)>| {
@@ -68,7 +68,7 @@ fn compose(report: &Report, out: &mut String) -> std::fmt::Result {
             releases(after),
         ]
     });
-    let names = ["client", "ε at the begin", "releases", "ε at the end", "releases"];
+    let names = ["client", "ε at the start", "releases", "ε at the end", "releases"];
     table(out, &names, rows)?;
     writeln!(out, "<h2>Log</h2>")?;
     let rows =

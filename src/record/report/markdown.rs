@@ -56,8 +56,8 @@ fn compose(report: &Report, out: &mut String) -> std::fmt::Result {
             writeln!(out, "| {} |", row.each_ref().map(|value| cell(value)).join(" | "))?;
         }
     }
-    writeln!(out, "\n## What clients gave away\n\n{BY_THE_HOUR}\n")?;
-    writeln!(out, "| client | ε at the begin | releases | ε at the end | releases |")?;
+    writeln!(out, "\n## Privacy cost of clients\n\n{BY_THE_HOUR}\n")?;
+    writeln!(out, "| client | ε at the start | releases | ε at the end | releases |")?;
     writeln!(out, "|---|---|---|---|---|")?;
     for spent in &report.spent {
         let words = |known: &Option<(String, u64)>| match known {
