@@ -43,6 +43,7 @@ pub(crate) mod resolution;
 pub(crate) mod scaling;
 pub(crate) mod stored;
 pub(crate) mod table;
+pub(crate) mod time_seen;
 pub(crate) mod twin;
 pub(crate) mod unused;
 pub(crate) mod unused_columns;

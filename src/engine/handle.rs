@@ -153,7 +153,7 @@ pub(crate) fn spawn(session: &Session, options: Options) -> io::Result<Handle> {
 
 /// Plays a recording: its messages go through the server again. The method and what is recorded of
 /// `options` do not count.
-pub(crate) fn spawn_recorded(recorded: Recorded, options: Options) -> io::Result<Handle> {
+pub(crate) fn spawn_recorded(mut recorded: Recorded, options: Options) -> io::Result<Handle> {
     spawn_on(options, move |options, sender| {
         let session = recorded.session.clone();
         for fact in &recorded.training {
@@ -164,11 +164,10 @@ pub(crate) fn spawn_recorded(recorded: Recorded, options: Options) -> io::Result
             let _ = sender.blocking_send(EngineEvent::Notice(notice));
         }
         // A screen shows what was learned, as it did then.
-        let models = recorded.models.as_deref().filter(|_| options.watched);
-        let prepared = models.and_then(|m| prepare::from_bytes(&session, &recorded.file, m).ok());
+        let prepared = if options.watched { recorded.models() } else { None };
         let watch = Watch::recorded(recorded, options.watched)?;
         let kept = (KeptLedger::none(), KeptRun::default());
-        Ok(((watch, prepared.map(Arc::new), kept.0, kept.1, Outside::default()), session))
+        Ok(((watch, prepared, kept.0, kept.1, Outside::default()), session))
     })
 }
 

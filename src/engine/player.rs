@@ -169,6 +169,7 @@ impl Player {
         }
         // Frames that were read on the way to the next step but lie behind this one.
         let mut ahead: VecDeque<Frame> = VecDeque::new();
+        let mut news = News::default();
         loop {
             if self.is_interrupted() {
                 return self.end(None);
@@ -178,14 +179,13 @@ impl Player {
                 self.wait(raw_period_s, Duration::MAX)?;
             }
             self.amid = true;
-            let mut news = News::default();
             let begun = Instant::now();
             let step = self.watch.poll(&mut news);
             self.spent.0 += begun.elapsed();
             let step = match step {
                 Ok(Stepped::NotYet) => {
                     self.amid = false;
-                    self.wait_for_rows(news)?;
+                    self.wait_for_rows(&mut news)?;
                     continue;
                 }
                 Ok(Stepped::Taken(time)) => Ok(Some(time)),
@@ -217,7 +217,7 @@ impl Player {
                     return self.tell(EngineEvent::Stopped);
                 }
             }
-            ahead.extend(std::mem::take(&mut news.frames));
+            ahead.extend(news.frames.drain(..));
             let time = step.as_ref().ok().copied().flatten().unwrap_or(Timestamp::MAX);
             let mut waited = self.playing;
             while ahead.front().is_some_and(|frame| frame.time <= time)
@@ -230,7 +230,7 @@ impl Player {
                 self.hold_back(*time)?;
             }
             self.look_at_source(&mut news);
-            self.add(news);
+            self.add(&mut news);
             self.amid = false;
             for order in std::mem::take(&mut self.orders) {
                 self.carry_out(order)?;
@@ -282,7 +282,7 @@ impl Player {
         ending.summary.latency_ms = self.live.as_ref().and_then(Following::latency_ms);
         let summary = Fact::Summary(Box::new(ending.summary.clone()));
         self.record.end(&self.watch, &news, &summary);
-        self.add(news);
+        self.add(&mut news);
         self.watch.compose_anew();
         if self.is_watched() {
             self.batch.snapshot = Some(self.watch.snapshot());
@@ -390,6 +390,14 @@ impl Player {
         if wait == Duration::MAX {
             return self.commands.recv().map(Some).map_err(|_| Gone);
         }
+        // At full speed it is asked at every step, and a wait reads the clock.
+        if wait.is_zero() {
+            return match self.commands.try_recv() {
+                Ok(command) => Ok(Some(command)),
+                Err(std_mpsc::TryRecvError::Empty) => Ok(None),
+                Err(std_mpsc::TryRecvError::Disconnected) => Err(Gone),
+            };
+        }
         match self.commands.recv_timeout(wait) {
             Ok(command) => Ok(Some(command)),
             Err(std_mpsc::RecvTimeoutError::Timeout) => Ok(None),
@@ -449,14 +457,14 @@ impl Player {
     }
 
     /// Facts of a step or an order go with the frames before it.
-    fn add(&mut self, news: News) {
+    fn add(&mut self, news: &mut News) {
         if self.batch.news.is_empty() {
             self.batch_since = Instant::now();
         }
         if let Some(outputs) = &mut self.outputs {
             news.facts.iter().for_each(|fact| outputs.take(fact));
         }
-        self.batch.news.add(news);
+        self.batch.news.append(news);
     }
 
     fn send(&mut self) -> Result<(), Gone> {

@@ -9,6 +9,7 @@ use jiff::Timestamp;
 
 use super::influence::OfServer;
 use super::knob::Knob;
+use super::prepare::{self, Prepared};
 use crate::evidence::threshold::FlagThresholds;
 use crate::fact::{Fact, Summary};
 use crate::federation::History;
@@ -55,8 +56,9 @@ pub(crate) struct Recorded {
     pub(super) readouts: Arc<[Seen]>,
     /// The course of training.
     pub(super) losses: Option<History>,
-    /// Models of sites and server, where they are stored.
-    pub(super) models: Option<Vec<u8>>,
+    /// Models of sites and server as bytes, where they are stored and were not read yet.
+    models: Option<Vec<u8>>,
+    prepared: Option<Arc<Prepared>>,
     /// Everything that crossed between sites and server.
     pub(super) log: Vec<u8>,
     pub(super) influences: OfServer,
@@ -122,6 +124,7 @@ impl Recorded {
         let mut recorded = Self {
             first: recording.kept_from()?,
             models: recording.model(ModelTable::Site, MODELS)?,
+            prepared: None,
             missing: recording.missing()?,
             losses: recording.value(Server, "losses")?,
             holds,
@@ -199,6 +202,15 @@ impl Recorded {
             stays
         });
         changed
+    }
+
+    /// Its models, read once. Models of another program are done without.
+    pub(super) fn models(&mut self) -> Option<Arc<Prepared>> {
+        if let Some(models) = self.models.take() {
+            let prepared = prepare::from_bytes(&self.session, &self.file, &models);
+            self.prepared = prepared.ok().map(Arc::new);
+        }
+        self.prepared.clone()
     }
 
     /// The carrier that delivers its messages again.

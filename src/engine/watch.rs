@@ -63,23 +63,23 @@ pub(crate) struct News {
 }
 
 impl News {
-    /// Appends `later`. Every field is named, so that none is left behind; frames go
-    /// their own way.
-    pub(super) fn add(&mut self, later: Self) {
+    /// Appends `later`, which is empty then and keeps its room. Every field is named, so that none is
+    /// left behind; frames go their own way.
+    pub(super) fn append(&mut self, later: &mut Self) {
         let Self { frames: _, times, readouts, flags, incidents, versions, ranked, events, facts } =
             later;
-        self.times.extend(times);
-        self.readouts.extend(readouts);
-        self.flags = flags.or(self.flags.take());
-        for incident in incidents {
+        self.times.append(times);
+        self.readouts.append(readouts);
+        self.flags = flags.take().or(self.flags.take());
+        for incident in incidents.drain(..) {
             self.incidents.retain(|earlier| earlier.number != incident.number);
             self.incidents.push(incident);
         }
         self.incidents.sort_by_key(|incident| incident.number);
-        self.versions.extend(versions);
-        self.ranked.extend(ranked);
-        self.events.extend(events);
-        self.facts.extend(facts);
+        self.versions.append(versions);
+        self.ranked.append(ranked);
+        self.events.append(events);
+        self.facts.append(facts);
     }
 
     pub(crate) fn is_empty(&self) -> bool {

@@ -54,8 +54,8 @@ pub(crate) fn score_run_length(scores: &[(i32, f64)], threshold: u32) -> f64 {
         for (from, other) in earlier.iter_mut().enumerate().skip(nearest) {
             let share = other[last] / leaving;
             if share > 0.0 {
-                for to in lowest..last {
-                    other[to] += share * row[to];
+                for (other, via) in other[lowest..last].iter_mut().zip(&row[lowest..last]) {
+                    *other += share * via;
                 }
                 alarm[from] += share * alarm[last];
                 time[from] += share * time[last];
@@ -130,13 +130,19 @@ impl SymbolCusum {
         arl0: f64,
     ) -> Option<Self> {
         let (quiet, faulty) = (response.heard(quiet), response.heard(faulty));
-        let designs =
-            SCORE_STEPS.iter().filter_map(|steps| Self::on(*steps, &quiet, &faulty, arl0));
-        designs.reduce(|best, next| if next.arl1 < best.arl1 { next } else { best })
+        // A grid that is twice as fine has a threshold about twice as high.
+        let (mut best, mut near): (Option<Self>, u32) = (None, 1);
+        for steps in SCORE_STEPS {
+            let next = Self::on(steps, &quiet, &faulty, arl0, near);
+            near = next.as_ref().map_or(MOST_STATES, |next| 2 * next.threshold);
+            let is_soonest = |next: &Self| best.as_ref().is_none_or(|best| next.arl1 < best.arl1);
+            best = next.filter(is_soonest).or(best);
+        }
+        best
     }
 
-    /// The lowest threshold on one grid.
-    fn on(steps: f64, quiet: &[f64], faulty: &[f64], arl0: f64) -> Option<Self> {
+    /// The lowest threshold on one grid, which is probably `near` there.
+    fn on(steps: f64, quiet: &[f64], faulty: &[f64], arl0: f64, near: u32) -> Option<Self> {
         let scores: Vec<i32> =
             quiet.iter().zip(faulty).map(|(q, f)| (steps * (f / q).ln()).round() as i32).collect();
         let run = |shares: &[f64], threshold| {
@@ -146,19 +152,28 @@ impl SymbolCusum {
         if scores.iter().all(|s| *s <= 0) {
             return None;
         }
-        // Long chains take long: from short ones upwards.
-        let (mut low, mut high) = (1, 1);
-        while run(quiet, high) < arl0 {
+        // Long chains take long. From `near` on, upwards or downwards in growing steps.
+        let (mut low, mut high) = (1, near.min(MOST_STATES));
+        let (mut found, mut step) = (run(quiet, high), 1);
+        while found < arl0 {
             if high >= MOST_STATES {
                 return None;
             }
-            (low, high) = (high + 1, (2 * high).min(MOST_STATES));
+            (low, high) = (high + 1, (high + step).min(MOST_STATES));
+            (found, step) = (run(quiet, high), 2 * step);
         }
+        let mut is_below = low > 1;
         while low < high {
-            let middle = low + (high - low) / 2;
-            if run(quiet, middle) >= arl0 { high = middle } else { low = middle + 1 }
+            let middle =
+                if is_below { low + (high - low) / 2 } else { high.saturating_sub(step).max(low) };
+            let length = run(quiet, middle);
+            if length >= arl0 {
+                (high, found, step) = (middle, length, 2 * step);
+            } else {
+                (low, is_below) = (middle + 1, true);
+            }
         }
-        let (found, arl1) = (run(quiet, low), run(faulty, low));
+        let arl1 = run(faulty, low);
         Some(Self { scores, threshold: low, arl0: found, arl1 })
     }
 }

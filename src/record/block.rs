@@ -78,17 +78,17 @@ struct Columns<'a> {
     rows: usize,
 }
 
-impl Columns<'_> {
-    fn column<const N: usize, T>(
+impl<'a> Columns<'a> {
+    fn column<const N: usize, T, F: Fn([u8; N]) -> T>(
         &mut self,
-        read: impl Fn([u8; N]) -> T,
-    ) -> Result<Vec<T>, BadBlock> {
+        read: F,
+    ) -> Result<impl Iterator<Item = T> + use<'a, N, T, F>, BadBlock> {
         let short = || BadBlock { what: self.what, why: "it is too short".to_owned() };
         let length = self.rows.checked_mul(N).ok_or_else(short)?;
         let (column, rest) = self.bytes.split_at_checked(length).ok_or_else(short)?;
         self.bytes = rest;
         let (cells, _) = column.as_chunks::<N>();
-        Ok(cells.iter().map(|cell| read(*cell)).collect())
+        Ok(cells.iter().map(move |cell| read(*cell)))
     }
 
     fn end(self) -> Result<(), BadBlock> {
@@ -135,9 +135,7 @@ pub(super) fn unpack_steps(packed: &[u8], rows: usize) -> Result<Vec<StepMark>, 
     columns.end()?;
     let bad = |why: &str| BadBlock { what, why: why.to_owned() };
     let mut steps = Vec::with_capacity(rows);
-    for (((time, continuity), label), seconds) in
-        times.into_iter().zip(continuities).zip(labels).zip(gaps)
-    {
+    for (((time, continuity), label), seconds) in times.zip(continuities).zip(labels).zip(gaps) {
         steps.push(StepMark {
             time: Timestamp::from_nanosecond(i128::from(time))
                 .map_err(|_| bad("a time is none"))?,
@@ -199,7 +197,7 @@ pub(super) fn unpack_site(packed: &[u8], rows: usize) -> Result<Vec<LocalView>, 
     let mut read = || columns.column(f32::from_le_bytes);
     let (d_c, d_a, r_c, r_a, surprise) = (read()?, read()?, read()?, read()?, read()?);
     columns.end()?;
-    let rows = d_c.into_iter().zip(d_a).zip(r_c).zip(r_a).zip(surprise);
+    let rows = d_c.zip(d_a).zip(r_c).zip(r_a).zip(surprise);
     let view = |((((d_c, d_a), r_c), r_a), surprise)| LocalView { d_c, d_a, r_c, r_a, surprise };
     Ok(rows.map(view).collect())
 }
@@ -246,7 +244,7 @@ pub(super) fn unpack_truth(packed: &[u8], rows: usize) -> Result<Vec<Truth>, Bad
             beside: level(beside),
         })
     };
-    let truths: Option<Vec<_>> = flags.into_iter().zip(own).zip(beside).map(truth).collect();
+    let truths: Option<Vec<_>> = flags.zip(own).zip(beside).map(truth).collect();
     truths.ok_or(BadBlock { what, why: "it says nonsense".to_owned() })
 }
 
@@ -299,7 +297,7 @@ pub(super) fn unpack_server(packed: &[u8], rows: usize) -> Result<Vec<[ServerVie
             })
         };
         let views: Option<Vec<_>> =
-            evidence.into_iter().zip(flags).zip(levels).zip(standings).map(view).collect();
+            evidence.zip(flags).zip(levels).zip(standings).map(view).collect();
         views.ok_or(BadBlock { what, why: "it says nonsense".to_owned() })
     };
     let (server, rehearsed) = (views()?, views()?);

@@ -105,6 +105,8 @@ fn exports(folder: &Path) {
     );
     assert!(!page.contains("<script") && !page.contains("http"), "nothing is fetched");
     assert!(page.contains("seeded: not private"));
+    let picture = ["screen", "evidence.hwrec", "--size", "120x36", "--format", "svg"];
+    like_the_examples(&page, &text(folder, &picture));
     let shift = export(&["report", "--from", "+0m", "--to", "+2h"]);
     assert!(shift.starts_with("# Shift hand-over") && shift.contains("## Log"), "{shift}");
     let cast = export(&["cast", "--from", "+80m", "--to", "+85m"]);
@@ -124,6 +126,34 @@ fn exports(folder: &Path) {
     assert!(compared["delay_s"]["a"]["median"].is_number(), "{compared}");
     let again = text(folder, &["compare", "evidence.hwrec", "--set-b", "arl0=1000h"]);
     assert!(again.contains("S101"), "{again}");
+}
+
+/// The examples in `assets/` have the form of what the program makes now.
+fn like_the_examples(page: &str, picture: &str) {
+    let example = |name: &str| {
+        let file = Path::new(env!("CARGO_MANIFEST_DIR")).join("assets/reports").join(name);
+        fs::read_to_string(file).expect("the example is there")
+    };
+    // What every report of an incident has: style, headings, heads of tables.
+    let form = |page: &str| -> Vec<String> {
+        let of_form =
+            |line: &&str| ["<style", "<h2", "<thead"].iter().any(|tag| line.contains(tag));
+        let lines = page.lines().filter(of_form).map(|line| line.replace("acknowledged", ""));
+        lines.collect()
+    };
+    let of_example = example("incident.html");
+    let known = form(page);
+    assert!(known.len() > 5, "{known:?}");
+    assert_eq!(form(&of_example), known, "make assets/reports/incident.html again");
+    let heads = |page: &str| -> Vec<String> {
+        let rows = page.lines().filter(|line| line.starts_with("<tr><td>"));
+        rows.take(8).filter_map(|row| row.split("</td>").next().map(str::to_owned)).collect()
+    };
+    assert_eq!(heads(&of_example), heads(page), "make assets/reports/incident.html again");
+    let is_priority = |row: &str| row.contains("<td>1</td>") || row.contains("<td>2</td>");
+    assert!(of_example.lines().any(is_priority), "a priority is a number");
+    let picture = picture.lines().next();
+    assert_eq!(example("recording.svg").lines().next(), picture, "size, letters, background");
 }
 
 /// The models are in the recording, byte for byte as they are kept, with their digests.

@@ -91,15 +91,14 @@ impl Player {
     }
 
     /// Nothing has arrived that would make a step: shows what there is, and obeys meanwhile.
-    pub(super) fn wait_for_rows(&mut self, mut news: News) -> Result<(), Gone> {
+    pub(super) fn wait_for_rows(&mut self, news: &mut News) -> Result<(), Gone> {
         if !self.is_watched() {
-            self.pass_on(&mut news);
+            self.pass_on(news);
         }
-        let frames = std::mem::take(&mut news.frames);
-        for frame in frames {
+        for frame in news.frames.drain(..) {
             self.show(frame, 0.0, true)?;
         }
-        self.look_at_source(&mut news);
+        self.look_at_source(news);
         self.add(news);
         self.send()?;
         if let Some(command) = self.next_command(REST)? {

@@ -24,7 +24,7 @@ impl Player {
         let done = self.watch.act(order, &mut news).map_err(|error| error.to_string());
         self.record.news(&news);
         self.carried.follow(&self.watch, &news);
-        self.add(news);
+        self.add(&mut news);
         self.batch.snapshot = Some(self.watch.snapshot());
         self.send()?;
         self.tell(EngineEvent::Ordered(done))

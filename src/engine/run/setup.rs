@@ -162,6 +162,8 @@ impl Run {
     ) -> Result<Self, RunError> {
         let (session, mode) = (recorded.session.clone(), recorded.mode);
         let layout = recorded.layout.clone();
+        // Without models fewer knobs can be tried.
+        let prepared = if keep { recorded.models() } else { None };
         let server = |mode| {
             let predictions = match (mode, session.thresholds.tier) {
                 (Mode::Evidence, Tier::States) => {
@@ -179,9 +181,7 @@ impl Run {
             Mode::Evidence => Mode::Paper,
             Mode::Paper => Mode::Evidence,
         };
-        // Models of another program are done without: fewer knobs can be tried then.
-        let recalled = recorded.models.take().filter(|_| keep).and_then(|models| {
-            let prepared = prepare::from_bytes(&session, &recorded.file, &models).ok()?;
+        let recalled = prepared.and_then(|prepared| {
             Recalled::new(&session, &layout, mode, &prepared, &recorded.readouts).ok()
         });
         let recalled = recalled.unwrap_or_default();
