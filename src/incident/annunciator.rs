@@ -122,7 +122,10 @@ impl Annunciator {
         (self.now, self.step) = (input.time, input.number);
         let clients = self.heard(input.clients);
         self.rates.forget(self.now);
-        self.quality_lines.retain(|time| date(*time) == date(self.now));
+        let today = date(self.now);
+        if self.quality_lines.first().is_some_and(|time| date(*time) != today) {
+            self.quality_lines.retain(|time| date(*time) == today);
+        }
         self.notice_flags(&clients);
         self.end_shelves();
         self.notice_quality(input.quality);

@@ -28,10 +28,11 @@ pub(crate) fn score_run_length(scores: &[(i32, f64)], threshold: u32) -> f64 {
     if n == 0 {
         return 0.0;
     }
-    let mut step = vec![vec![0.0_f64; n]; n];
+    // A row of n for each state.
+    let mut step = vec![0.0_f64; n * n];
     let mut alarm = vec![0.0_f64; n];
     let mut time = vec![1.0_f64; n];
-    for (from, row) in step.iter_mut().enumerate() {
+    for (from, row) in step.chunks_exact_mut(n).enumerate() {
         for &(score, p) in scores {
             let size = score.unsigned_abs() as usize;
             let to = if score < 0 { from.saturating_sub(size) } else { from + size };
@@ -48,10 +49,10 @@ pub(crate) fn score_run_length(scores: &[(i32, f64)], threshold: u32) -> f64 {
     for last in (1..n).rev() {
         let lowest = last.saturating_sub(down as usize);
         let nearest = last.saturating_sub(up as usize);
-        let (earlier, rest) = step.split_at_mut(last);
-        let row = &rest[0];
+        let (earlier, rest) = step.split_at_mut(last * n);
+        let row = &rest[..n];
         let leaving = alarm[last] + row[lowest..last].iter().sum::<f64>();
-        for (from, other) in earlier.iter_mut().enumerate().skip(nearest) {
+        for (from, other) in earlier.chunks_exact_mut(n).enumerate().skip(nearest) {
             let share = other[last] / leaving;
             if share > 0.0 {
                 for (other, via) in other[lowest..last].iter_mut().zip(&row[lowest..last]) {

@@ -124,7 +124,7 @@ pub(crate) fn epsilon_options(
     input: &ForecastInput<'_>,
 ) -> Result<Vec<EpsilonOption>, PrivacyError> {
     let levels = input.quiet.len() as u8;
-    let option = |epsilon: Option<f64>| {
+    let option = move |epsilon: Option<f64>| {
         let response = Response::new(epsilon.unwrap_or(CERTAIN), levels)?;
         let delay_s = input.delay_steps(&response)?.map(|steps| steps * input.period_s);
         let (flip, day) = match epsilon {
@@ -133,7 +133,12 @@ pub(crate) fn epsilon_options(
         };
         Ok(EpsilonOption { epsilon, flip, delay_s, day })
     };
-    OPTIONS.iter().copied().map(Some).chain([None]).map(option).collect()
+    // A console that opens waits for all of them.
+    std::thread::scope(|scope| {
+        let epsilons = OPTIONS.iter().copied().map(Some).chain([None]);
+        let each: Vec<_> = epsilons.map(|epsilon| scope.spawn(move || option(epsilon))).collect();
+        each.into_iter().map(|one| one.join().expect("no option panics")).collect()
+    })
 }
 
 /// Symbols until an alarm: of a sum over all levels, or of one over the elevated half of them where

@@ -64,13 +64,14 @@ pub(crate) fn open(session: &Session, part: Part) -> Result<Box<dyn Stream>, Str
                 "rows of a live source come when they come: `run`, `open` and `site` read it";
             return Err(StreamError::Setting(what.into()));
         }
-        Source::Live(live) => match live.table() {
-            Some(source) => Box::new(Window::new(table(session, source, part)?, stretch, clock)),
-            None => {
+        Source::Live(live) => {
+            if let Some(source) = live.table() {
+                Box::new(Window::new(table(session, source, part)?, stretch, clock))
+            } else {
                 let rows = kept::Reader::of(session, part.name())?;
                 Box::new(Window::by_time_seen(rows, stretch, clock))
             }
-        },
+        }
         Source::Hai(hai) => Box::new(Window::new(
             HaiStream::open(hai, &folder, &stretch.files, &session.clients)?,
             stretch,

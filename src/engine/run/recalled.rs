@@ -30,14 +30,19 @@ impl Recalled {
         prepared: &Prepared,
         seen: &Arc<[Seen]>,
     ) -> Result<Self, SiteError> {
-        let site = |(client, prepared)| {
+        let site = move |(client, prepared)| {
             let period_s = layout.period_s;
             let options =
                 SiteOptions { client, prepared, session, period_s, mode, both: true, keep: true };
             Site::new(&options, None, (jiff::Timestamp::UNIX_EPOCH, &[]))
         };
-        let sites = prepared.clients.iter().enumerate().map(site).collect::<Result<_, _>>()?;
-        Ok(Self { sites, seen: Arc::clone(seen), steps: 0 })
+        // Each sorts what it was calibrated on: a console that opens waits for all of them.
+        let sites: Result<_, SiteError> = std::thread::scope(|scope| {
+            let clients = prepared.clients.iter().enumerate();
+            let each: Vec<_> = clients.map(|client| scope.spawn(move || site(client))).collect();
+            each.into_iter().map(|one| one.join().expect("no site panics")).collect()
+        });
+        Ok(Self { sites: sites?, seen: Arc::clone(seen), steps: 0 })
     }
 
     pub(crate) fn sites(&self) -> &[Site] {
