@@ -11,7 +11,8 @@
 //! same as those of a single process.
 //!
 //! Sites with live sources do not wait: they take steps as rows come, numbered by the clock of the data, and
-//! the server closes a step at its deadline.
+//! the server closes a step at its deadline. With states (tier 2) they keep rows as they come and release a
+//! step when the server has come to it.
 //!
 //! Guarantees:
 //! - A release is stored in the site's [`outbox`] before it is sent. What is sent again is the stored
@@ -68,7 +69,7 @@ use crate::base::digest::sha256;
 use crate::engine::prepare::PrepareError;
 use crate::engine::run::RunError;
 use crate::privacy::PrivacyError;
-use crate::session::{Mode, Session, Tier};
+use crate::session::{Mode, Session};
 use crate::site::SiteError;
 use crate::stream::StreamError;
 
@@ -100,11 +101,6 @@ pub(crate) enum RemoteError {
     Site { client: String, source: SiteError },
     #[error("the session has no client {name:?}; it has {known}")]
     NoClient { name: String, known: String },
-    #[error(
-        "thresholds.tier: States over a broker needs data that is replayed: a site with a live source does \
-         not wait for what is predicted of its steps; use tier: Symbols"
-    )]
-    Tier,
     #[error("{0}")]
     Refused(String),
     #[error("{0}")]
@@ -151,12 +147,4 @@ fn agreements(session: &Session, mode: Mode, names: &[String]) -> Result<Vec<Str
 /// Models as people call them: their digest.
 fn named(models: u64) -> String {
     format!("{models:016x}")
-}
-
-/// Refuses what a broker does not carry.
-fn check(session: &Session, mode: Mode) -> Result<(), RemoteError> {
-    match (mode, session.thresholds.tier) {
-        (Mode::Evidence, Tier::States) if session.live().is_some() => Err(RemoteError::Tier),
-        (Mode::Evidence | Mode::Paper, _) => Ok(()),
-    }
 }

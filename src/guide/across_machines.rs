@@ -108,7 +108,8 @@
 //! assembler that `run` uses.
 //!
 //! - Steps are numbered by the clock of the data. Step 1 is the first that most sites have. A site takes a
-//!   step when its rows are there, whether or not the server is, and keeps it until the server has it.
+//!   step when its rows are there, whether or not the server is, and keeps it until the server has it. With
+//!   `tier: States` it keeps the rows until then (see "Tier 2").
 //! - The server closes a step when every awaited site has sent it, or has said that its source had no row
 //!   for it; or at the deadline. The deadline counts from the moment that half of the awaited sites have
 //!   sent the step, so that one site alone cannot hurry the others. It is `--deadline S`, or else the
@@ -130,7 +131,8 @@
 //! `serve --console` shows every site with its state, how long ago it was heard, the steps it is behind,
 //! the skew of its clock, bytes, ε by its own ledger, and what was late, missing, sent twice or refused. It
 //! says that it cannot show a site's sensors. `site --console` shows the sensors of that site alone, what it
-//! made of them, and what left it.
+//! made of them, and what left it. Both say in their first line when noise is seeded (not private) and when
+//! the broker is not encrypted.
 //!
 //! # Sites that join, leave or return
 //!
@@ -183,7 +185,20 @@
 //! With `thresholds.tier: States` a step takes two round trips: sites announce it, the server tells each
 //! what the states of another foretell of it, and then they release symbols and states. Facts and ledgers
 //! are those of one process: `states_of_tier_2_cross_the_broker_and_give_the_facts_of_one_process_also_after_kills`.
-//! It needs data that is replayed: a live site takes its steps whether or not the server is there.
+//!
+//! With a live source a row is kept in the outbox of its site when it comes. The step is announced, looked at
+//! and released when the server has come to it. So:
+//!
+//! - While the server is away rows wait, also where the site is started again. Nothing is released in that
+//!   time, and nothing is lost. When the server is back it asks for one step after the other.
+//! - The server closes an announced step when all have released it, or at the deadline. Releases that were
+//!   missing then stay missing for that step, also when the server is started again. A site that announced 3
+//!   steps in a row and released none in time is not awaited.
+//! - A step that the server closed without a site is looked at without a prediction and entered in the
+//!   ledger of the site. The server counts it as late.
+//!
+//! `sites_with_live_sources_learn_and_send_states_and_say_what_one_process_says` and
+//! `rows_wait_for_a_server_that_is_away_also_where_their_site_is_killed_before_it_is_back` show it.
 //!
 //! # Many sites
 //!
@@ -204,12 +219,26 @@
 //! take 0.7 s and 0.5 s a step, an estimate: enough for steps of 5 s, not for steps of 1 s. The broker's
 //! memory was 9, 10 and 12 MB.
 //!
+//! # Long runs
+//!
+//! What takes minutes is not among the tests that always run. From a copy of the source, with mosquitto
+//! installed; `STORM_SEED=N` chooses other moments for kills and cuts:
+//!
+//! ```text
+//! cargo test --release --test cli -- --ignored --nocapture fifty_kills
+//! cargo test --release --test cli -- --ignored --nocapture twenty_cuts
+//! cargo test --release --test cli -- --ignored --nocapture whole_attack_day
+//! mosquitto -p 1883
+//! cargo run --release -- bench --federation mqtt://127.0.0.1:1883 --sites 500 --steps 200
+//! ```
+//!
+//! `STORM_KILLS=N` and `STORM_CUTS=N` set other numbers than 50 and 20, `DAY_UNTIL=+3h` a shorter day.
+//!
 //! # Limits
 //!
 //! - A training that was broken off by a kill is not continued.
 //! - `sampling.decimate: Auto` is chosen by each site from its own data; where they differ, the training is
 //!   refused, and the session must say `Every(N)`.
-//! - `thresholds.tier: States` is refused with live sources.
 //! - A client that joins after the training stands behind the others in the session.
 //! - A live source whose clock goes back delivers nothing until it has caught up.
 //! - A journal, and the outbox of a live site, grow as long as the run: a new start takes all steps again.

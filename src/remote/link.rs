@@ -31,7 +31,7 @@ const MOST_WAITING_BYTES: usize = 64 << 20;
 /// Time between two attempts to connect.
 const AGAIN: Duration = Duration::from_millis(200);
 /// What a retained state says.
-const ONLINE: &[u8] = b"online";
+pub(super) const ONLINE: &[u8] = b"online";
 const OFFLINE: &[u8] = b"offline";
 
 /// Why there is no connection.

@@ -254,10 +254,15 @@ impl Outbox {
         spent: SpentSoFar,
     ) -> Result<(), StoreError> {
         self.store.whole(|| {
-            let statement = "INSERT OR REPLACE INTO row (step, row) VALUES (?1, ?2)";
-            self.store.put(statement, &[&number(step), &sealed(&place("row", step), row)])?;
+            self.keep_row(step, row)?;
             self.put_up(step, envelope, spent)
         })
+    }
+
+    /// Keeps the row of a step that was not taken yet.
+    pub(crate) fn keep_row(&self, step: u64, row: &[u8]) -> Result<(), StoreError> {
+        let statement = "INSERT OR REPLACE INTO row (step, row) VALUES (?1, ?2)";
+        self.store.put(statement, &[&number(step), &sealed(&place("row", step), row)])
     }
 
     /// The row of a step, where it was kept.
@@ -265,12 +270,17 @@ impl Outbox {
         self.sealed("SELECT row FROM row WHERE step = ?1", "row", step)
     }
 
-    /// The steps whose rows are kept, in their order.
-    pub(crate) fn rows(&self) -> Result<Vec<u64>, StoreError> {
-        // A row whose release was not stored was never sent.
-        let query = "SELECT step FROM row WHERE step <= (SELECT max(step) FROM up) ORDER BY step";
-        let steps: Vec<i64> = self.store.all(query, [])?;
+    /// The steps `from..=to` whose rows are kept, in their order.
+    pub(crate) fn rows(&self, from: u64, to: u64) -> Result<Vec<u64>, StoreError> {
+        let query = "SELECT step FROM row WHERE step BETWEEN ?1 AND ?2 ORDER BY step";
+        let steps: Vec<i64> = self.store.all(query, [number(from), number(to)])?;
         Ok(steps.into_iter().map(i64::unsigned_abs).collect())
+    }
+
+    /// The last step whose row is kept; 0 where there is none.
+    pub(crate) fn last_row(&self) -> Result<u64, StoreError> {
+        let last: Option<Option<i64>> = self.store.get("SELECT max(step) FROM row", [])?;
+        Ok(last.flatten().map_or(0, i64::unsigned_abs))
     }
 
     /// The server has every step before `step`, on disk: nobody will ask for them again. The enrolment
@@ -384,7 +394,10 @@ mod tests {
             assert_eq!(outbox.first().expect("readable"), Some(4));
             outbox.acknowledge(9).expect("the last release stays");
             assert_eq!(outbox.last().expect("readable"), Some(4));
-            assert_eq!(outbox.rows().expect("readable"), [2, 3, 4]);
+            outbox.keep_row(6, b"row").expect("it is taken later");
+            assert_eq!(outbox.rows(1, 4).expect("readable"), [2, 3, 4]);
+            assert_eq!(outbox.rows(5, 9).expect("readable"), [6]);
+            assert_eq!(outbox.last_row().expect("readable"), 6);
         }
         let outbox = Outbox::open(&path, "one").expect("the same outbox");
         assert!(outbox.start() > first, "a later start");

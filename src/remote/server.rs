@@ -72,7 +72,6 @@ impl Served {
     ) -> Result<Self, RemoteError> {
         let Options { session, names, models, mode, until, deadline, .. } = options;
         let Options { without, later, journal, anew, broker, interrupt, board, .. } = options;
-        super::check(session, *mode)?;
         let topics = Topics::of(&session.name);
         let heard = vec![topics.up_of_all(), topics.state_of_all()];
         let id = format!("headwater-{}-server-{}", session.name, std::process::id());

@@ -4,6 +4,7 @@ mod board;
 mod graded;
 mod joining;
 mod live;
+mod sender;
 mod worker;
 
 use std::path::Path;
@@ -15,10 +16,11 @@ use jiff::Timestamp;
 
 pub(crate) use self::board::{SharedBoard, SiteBoard};
 use self::live::Source;
+use self::sender::Sender;
 use self::worker::Worker;
 use super::account::SpentSoFar;
-use super::envelope::{Down, Holds, Mark, Topics, Up, nanosecond, open_down, seal, stamp};
-use super::link::{Broker, Incoming, Link};
+use super::envelope::{Down, Holds, Up, nanosecond, open_down, seal};
+use super::link::{Broker, Incoming};
 use super::outbox::Outbox;
 use super::trainee::{Reply, Trainee};
 use super::{ASK_AGAIN, GLANCE, RemoteError};
@@ -84,7 +86,6 @@ pub(crate) fn run(
     say: &mut (dyn FnMut(&str) + Send),
 ) -> Result<Ended, RemoteError> {
     let Options { session, mode, client, place, interrupt, .. } = options;
-    super::check(session, *mode)?;
     let agreement = super::agreement(session, *mode, (place.0, client))?;
     let outbox = Outbox::open(options.outbox, &agreement)?;
     let source = source(options, say)?;
@@ -111,7 +112,11 @@ pub(crate) fn run(
                 continue;
             }
             Some(Incoming::Message { topic, payload }) if topic == down => payload,
-            Some(Incoming::Message { .. } | Incoming::Dropped { .. }) | None => continue,
+            Some(Incoming::Message { topic, payload }) => {
+                sender.hear_of_server(&topic, &payload, say);
+                continue;
+            }
+            Some(Incoming::Dropped { .. }) | None => continue,
         };
         heard = Instant::now();
         // Whoever may publish here is the server: what cannot be read is left out, and asked for again.
@@ -456,42 +461,6 @@ impl<'a> Partner<'a> {
                 self.work_with(id, options)?;
             }
         }
-        Ok(())
-    }
-}
-
-/// The way to the server.
-struct Sender {
-    link: Link,
-    up: String,
-    down: String,
-    mark: Mark,
-    /// Our clock less the server's when its last envelope arrived.
-    delay: Option<i64>,
-}
-
-impl Sender {
-    /// Connects for a `start` of the site.
-    fn open(options: &Options<'_>, agreement: &str, start: u64) -> Result<Self, RemoteError> {
-        let Options { session, client, broker, .. } = options;
-        let topics = Topics::of(&session.name);
-        let (up, down) = (topics.up(client), topics.down(client));
-        let id = format!("headwater-{}-{client}-{}", session.name, std::process::id());
-        let link = Link::open(broker, client, &id, vec![down.clone()], topics.state(client))?;
-        let mark = Mark::first(agreement, client, start);
-        Ok(Self { link, up, down, mark, delay: None })
-    }
-
-    fn send(&mut self, sealed: &[u8]) -> Result<(), RemoteError> {
-        let mark = self.mark.next(self.delay);
-        self.link.send(&self.up, stamp(&mark, sealed)?);
-        Ok(())
-    }
-
-    /// The same without a copy at the broker.
-    fn send_once(&mut self, sealed: &[u8]) -> Result<(), RemoteError> {
-        let mark = self.mark.next(self.delay);
-        self.link.send_once(&self.up, stamp(&mark, sealed)?);
         Ok(())
     }
 }

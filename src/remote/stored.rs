@@ -26,7 +26,7 @@ pub(crate) fn read_outbox(file: &Path) -> Result<u64, RemoteError> {
     outbox.models()?;
     let Some(last) = outbox.last()? else { return Ok(0) };
     let is_replay = outbox.check_all(last).is_ok();
-    let (first, rows) = (outbox.first()?, outbox.rows()?);
+    let (first, rows) = (outbox.first()?, outbox.rows(1, last)?);
     let steps: Vec<u64> = if is_replay { (0..=last).collect() } else { rows };
     let mut frame = Frame::with_values(vec![0.0; 2]);
     for step in steps.into_iter().chain(first) {

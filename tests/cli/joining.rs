@@ -9,6 +9,7 @@ use std::time::{Duration, Instant};
 use serde_json::Value;
 
 use crate::remote::{PATIENCE, Plant, Running, incidents};
+use crate::site_recording::export;
 
 /// Nominal rows, and rows of the day that is watched.
 const NOMINAL: u32 = 6000;
@@ -98,6 +99,11 @@ impl Machines {
         self.start(who, &["site", "short.ron", "--client", who])
     }
 
+    /// The same with a recording.
+    fn recorded_site(&self, who: &str, file: &str) -> Running {
+        self.start(who, &["site", "short.ron", "--client", who, "--record", file])
+    }
+
     fn serve(&self, more: &[&str]) -> Running {
         self.start("server", &[&["serve", "short.ron"], more].concat())
     }
@@ -181,6 +187,31 @@ fn enrolled_at(said: &str, who: &str) -> u64 {
     line.rsplit(' ').next().and_then(|step| step.parse().ok()).expect(line)
 }
 
+/// The recording of a site that joined at a step holds that step and those after it, and of them the
+/// messages that the recording of the server holds.
+fn is_recorded_from(plant: &Plant, (own, whole): (&str, &str), name: &str, joined: u64) {
+    let at = |line: &String| -> Option<u64> { line.split(',').next()?.parse().ok() };
+    let is_sent = |line: &String| line.contains(&format!(",{name},"));
+    let messages = |file: &str| -> Vec<String> {
+        let lines = export(plant, file, "messages").into_iter().filter(is_sent);
+        lines.filter(|line| at(line) >= Some(joined)).collect()
+    };
+    let sent = messages(own);
+    assert!(sent.len() > 100, "{name}: {} messages", sent.len());
+    assert_eq!(sent, messages(whole), "{name}");
+    // Flags have no enrolment.
+    let enrolments = |file: &str| {
+        let lines = export(plant, file, "messages").into_iter().filter(is_sent);
+        lines.filter(|line| line.contains("Enrolment")).count()
+    };
+    assert_eq!(enrolments(own), enrolments(whole).min(1), "{name}");
+    let residuals = export(plant, own, "residuals");
+    let steps: Vec<u64> = residuals.iter().filter_map(at).collect();
+    let last = *steps.last().expect("steps");
+    assert_eq!(steps, (joined..=last).collect::<Vec<_>>(), "{name}");
+    assert!(export(plant, own, "ledger").len() >= 2, "{name}: at least at the end");
+}
+
 const LEARN: &str = "federation: Online(passes: 1)";
 
 #[test]
@@ -203,10 +234,10 @@ fn a_new_client_joins_a_running_federation_and_no_other_site_is_started_again() 
     assert!(hang_up.expect("a signal").success(), "the broker reads its access list again");
     server.kill();
     let before = machines.plant.read("server");
-    server = machines.serve(&speed);
+    server = machines.serve(&[&speed[..], &["--record", "server.hwrec"]].concat());
     machines.wait_for("server", "C is not there yet: the run goes on without it");
     machines.wait_for("server", "goes on after step");
-    let mut joins = machines.site("C");
+    let mut joins = machines.recorded_site("C", "C.hwrec");
     machines.wait_for("server", "C asks to join with another model");
     machines.wait_for("C", "waits until an operator of the server accepts its model");
     let other = machines.accept("B");
@@ -243,6 +274,8 @@ fn a_new_client_joins_a_running_federation_and_no_other_site_is_started_again() 
     for who in ["A", "B"] {
         assert_eq!(machines.said(who).matches("sent again").count(), 1, "{}", machines.said(who));
     }
+    let files = ("machine-C/C.hwrec", "machine-server/server.hwrec");
+    is_recorded_from(&machines.plant, files, "C", step);
     println!("{said}{}", machines.said("C"));
 }
 
@@ -265,7 +298,7 @@ fn a_site_that_returns_with_another_model_is_known_by_its_digest_and_waits_until
     machines.wait_for("B", "waits until an operator of the server accepts its model");
     // A server that is started again does not forget that, and takes the site no sooner.
     server.kill();
-    server = machines.serve(&["--speed", "300"]);
+    server = machines.serve(&["--speed", "300", "--record", "server.hwrec"]);
     machines.wait_for("server", "B is back with another model");
     sleep(Duration::from_secs(2));
     assert!(!machines.said("server").contains("B enrols"), "{}", machines.said("server"));
@@ -275,7 +308,7 @@ fn a_site_that_returns_with_another_model_is_known_by_its_digest_and_waits_until
     // From now on that is its model: it may be killed as any other.
     sleep(Duration::from_secs(1));
     sites[1].kill();
-    sites[1] = machines.site("B");
+    sites[1] = machines.recorded_site("B", "B.hwrec");
     assert!(server.ends_well(), "{} {}", machines.said("server"), machines.said("B"));
     for (site, who) in sites.iter_mut().zip(["A", "B"]) {
         assert!(site.ends_well(), "{}", machines.said(who));
@@ -287,6 +320,8 @@ fn a_site_that_returns_with_another_model_is_known_by_its_digest_and_waits_until
     assert!(opened("A") && opened("B"), "{said}");
     let of_b = machines.said("B");
     assert!(of_b.contains("before it enrolled again it had made"), "{of_b}");
+    let files = ("machine-B/B.hwrec", "machine-server/server.hwrec");
+    is_recorded_from(&machines.plant, files, "B", step);
     println!("{said}{of_b}");
 }
 
@@ -330,14 +365,19 @@ fn a_client_that_holds_the_models_of_the_run_joins_at_once_in_either_mode_and_is
         wait_for("P3 is not there yet");
         wait_for("P2 is online");
         sleep(Duration::from_secs(2));
-        sites.push(plant.site("P3"));
+        let recorded = ["--client", "P3", "--record", "P3.hwrec"];
+        sites.push(plant.start("site", &recorded, "P3"));
         wait_for("P3 has joined");
         assert!(server.ends_well(), "{}", plant.read("server.err"));
         for (site, name) in sites.iter_mut().zip(["P1", "P2", "P3"]) {
             assert!(site.ends_well(), "{}", plant.read(&format!("{name}.err")));
         }
         let (said, facts) = (plant.read("server.err"), plant.read("server"));
-        assert!(enrolled_at(&said, "P3") > 1, "{said}");
+        let step = enrolled_at(&said, "P3");
+        assert!(step > 1, "{said}");
+        is_recorded_from(&plant, ("P3.hwrec", "server.hwrec"), "P3", step);
+        let taken = format!("P3: {} steps, 0 of them found", 1440 + 1 - step);
+        assert!(plant.read("P3.err").contains(&taken), "{taken}: {}", plant.read("P3.err"));
         let opened = |f: &Value| f["fact"] == "opened" && f["root"] == "P1";
         assert!(incidents(&facts).iter().any(opened), "{mode}: {facts}");
         // What was recorded says the same, also where it is decided again.

@@ -31,6 +31,8 @@ mod ledger_budget;
 #[cfg(unix)]
 mod lessons;
 mod live;
+#[cfg(unix)]
+mod live_states;
 mod manners;
 #[cfg(unix)]
 mod opened;

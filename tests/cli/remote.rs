@@ -1,6 +1,7 @@
 //! Sites and server as processes of their own, over a real broker with certificates.
 //!
-//! `STORM_SEED` chooses other moments for kills and cuts and `STORM_FACTOR` more of them.
+//! `STORM_SEED` chooses other moments for kills and cuts and `STORM_FACTOR` more kills. `STORM_KILLS` and
+//! `STORM_CUTS` set how many the ignored tests make.
 
 use std::fs::{self, File};
 use std::net::{Ipv4Addr, TcpListener, TcpStream};
@@ -21,8 +22,8 @@ pub(crate) const SITES: [&str; 3] = ["P1", "P2", "P3"];
 /// Nothing is waited for longer than this.
 pub(crate) const PATIENCE: Duration = Duration::from_mins(5);
 
-fn number(variable: &str) -> u64 {
-    std::env::var(variable).ok().and_then(|text| text.parse().ok()).unwrap_or(1)
+fn number(variable: &str, usual: u64) -> u64 {
+    std::env::var(variable).ok().and_then(|text| text.parse().ok()).unwrap_or(usual)
 }
 
 /// A process that ends with the test.
@@ -234,7 +235,7 @@ fn three_sites_and_a_server_over_a_broker_say_of_incidents_what_one_process_says
 
 /// Kills `kills` sites, brokers and servers at random moments.
 fn storm_of_kills(kills: u64) {
-    let mut random = StdRng::seed_from_u64(number("STORM_SEED"));
+    let mut random = StdRng::seed_from_u64(number("STORM_SEED", 1));
     let plant = Plant::new("evidence");
     let alone = plant.alone();
     let mut broker = plant.broker();
@@ -282,18 +283,18 @@ fn storm_of_kills(kills: u64) {
 #[test]
 #[cfg_attr(no_mosquitto, ignore = "needs mosquitto, which is absent")]
 fn kills_of_sites_server_and_broker_lose_nothing_and_apply_nothing_twice() {
-    storm_of_kills(5 * number("STORM_FACTOR"));
+    storm_of_kills(5 * number("STORM_FACTOR", 1));
 }
 
 #[test]
 #[ignore = "takes minutes"]
 fn fifty_kills_of_each_lose_nothing_and_apply_nothing_twice() {
-    storm_of_kills(50);
+    storm_of_kills(number("STORM_KILLS", 50));
 }
 
 /// Cuts the network of a site, and that of the server, `cuts` times each.
-fn storm_of_cuts(cuts: usize) {
-    let mut random = StdRng::seed_from_u64(number("STORM_SEED"));
+fn storm_of_cuts(cuts: u64) {
+    let mut random = StdRng::seed_from_u64(number("STORM_SEED", 1));
     let plant = Plant::new("evidence");
     let alone = plant.alone();
     let _broker = plant.broker();
@@ -331,7 +332,7 @@ fn storm_of_cuts(cuts: usize) {
         proxy.cut();
         sleep(Duration::from_millis(random.random_range(100..1000)));
         proxy.restore();
-        let longest = &mut longest[round % 2];
+        let longest = &mut longest[usize::from(round % 2 == 1)];
         *longest = wait_for(&back, before).max(*longest);
     }
     assert!(server.ends_well(), "{}", plant.read("server.err"));
@@ -357,7 +358,7 @@ fn cuts_of_the_network_lose_nothing_and_apply_nothing_twice() {
 #[test]
 #[ignore = "takes minutes"]
 fn twenty_cuts_of_each_lose_nothing_and_apply_nothing_twice() {
-    storm_of_cuts(20);
+    storm_of_cuts(number("STORM_CUTS", 20));
 }
 
 #[test]

@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 use std::fs::{self, OpenOptions};
 use std::io::Write as _;
 use std::path::Path;
-use std::process::{Child, Command, Stdio};
+use std::process::{Command, Stdio};
 use std::thread::{self, sleep};
 use std::time::{Duration, Instant};
 
@@ -27,7 +27,7 @@ fn session(input: &str, more: &str) -> String {
 }
 
 /// The program with folders of its own, as on a machine of its own.
-fn on(machine: &Path, args: &[&str]) -> Command {
+pub(crate) fn on(machine: &Path, args: &[&str]) -> Command {
     fs::create_dir_all(machine).expect("a folder");
     let mut command = Command::new(env!("CARGO_BIN_EXE_headwater"));
     command.current_dir(machine).args(args).stdin(Stdio::null());
@@ -48,7 +48,7 @@ fn lines(client: usize, from: u32, to: u32) -> Vec<String> {
     rows(from, to).into_iter().map(of).collect()
 }
 
-fn wait_for(file: &Path, what: &str) {
+pub(crate) fn wait_for(file: &Path, what: &str) {
     let begin = Instant::now();
     while !fs::read_to_string(file).unwrap_or_default().contains(what) {
         let text = fs::read_to_string(file).unwrap_or_default();
@@ -57,8 +57,8 @@ fn wait_for(file: &Path, what: &str) {
     }
 }
 
-fn feed(child: &mut Child, text: String) -> thread::JoinHandle<()> {
-    let mut input = child.stdin.take().expect("its input");
+pub(crate) fn feed(program: &mut Running, text: String) -> thread::JoinHandle<()> {
+    let mut input = program.0.stdin.take().expect("its input");
     // A program that ends early reads no more.
     thread::spawn(move || drop(input.write_all(text.as_bytes())))
 }
@@ -77,7 +77,7 @@ fn sites_with_live_sources_open_the_incidents_of_one_process_with_all_rows() {
         fs::write(path(machine).join("live.ron"), session(input, "")).expect("written");
     }
     let mut alone = on(&path("one"), &["run", "live.ron", "--seed", "7", "--json"]);
-    let mut alone = alone.stdin(Stdio::piped()).spawn().expect("the program runs");
+    let mut alone = Running(alone.stdin(Stdio::piped()).spawn().expect("the program runs"));
     let all = feed(&mut alone, wide(0, 7000));
     let at = ["--seed", "7", "--json", "--broker", &*url, "--insecure"];
     let site = |name: &str| {
@@ -87,7 +87,7 @@ fn sites_with_live_sources_open_the_incidents_of_one_process_with_all_rows() {
     };
     let (mut a, mut b) = (site("A"), site("B"));
     let text = "time,b1,b2\n".to_owned() + &lines(1, 0, 7000).concat();
-    let of_b = feed(&mut b.0, text);
+    let of_b = feed(&mut b, text);
     // The subscriber must be there first.
     wait_for(&path("A").join("err"), "waiting for the first row");
     sleep(Duration::from_secs(1));
@@ -107,7 +107,7 @@ fn sites_with_live_sources_open_the_incidents_of_one_process_with_all_rows() {
     assert!(server.ends_well(), "{} {} {}", said("server"), said("A"), said("B"));
     assert!(a.ends_well() && b.ends_well(), "{} {}", said("A"), said("B"));
     client.disconnect().expect("it ends");
-    assert!(Running(alone).ends_well(), "{}", said("one"));
+    assert!(alone.ends_well(), "{}", said("one"));
     all.join().and(of_b.join()).and(polls.join()).expect("all is written");
     let facts = |name: &str| {
         let text = fs::read_to_string(path(name).join("out")).expect("facts");

@@ -28,7 +28,7 @@ fn complaint(plant: &Plant, args: &[&str]) -> String {
     String::from_utf8_lossy(&output.stderr).into_owned()
 }
 
-fn export(plant: &Plant, file: &str, what: &str) -> Vec<String> {
+pub(crate) fn export(plant: &Plant, file: &str, what: &str) -> Vec<String> {
     let said = plant.says(&["export", file, "--what", what, "--format", "csv"]);
     said.lines().map(str::to_owned).collect()
 }

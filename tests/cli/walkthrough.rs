@@ -131,16 +131,20 @@ impl<'a> Machines<'a> {
     }
 }
 
-/// A folder with models, and what one process says of the first two hours.
-fn alone() -> (tempfile::TempDir, Vec<serde_json::Value>) {
+/// The part of the day that is run in the tests that always run.
+const TWO_HOURS: [&str; 2] = ["--until", "+2h"];
+
+/// A folder with models, and what one process says of the day with these arguments.
+fn alone(args: &[&str]) -> (tempfile::TempDir, Vec<serde_json::Value>) {
     let cache = tempfile::tempdir().expect("a temporary folder");
     let output = crate::headwater()
         .env("HEADWATER_CACHE", cache.path())
-        .args(["run", "plant-attack-day", "--until", "+2h", "--json"])
+        .args(["run", "plant-attack-day", "--json"])
+        .args(args)
         .output()
         .expect("the program runs");
     let alone = incidents(&String::from_utf8(output.stdout).expect("text"));
-    assert!(!alone.is_empty(), "something happens in two hours");
+    assert!(!alone.is_empty(), "something happens in the day");
     (cache, alone)
 }
 
@@ -189,7 +193,7 @@ fn services() -> Vec<Service> {
 #[test]
 #[cfg_attr(no_mosquitto, ignore = "needs mosquitto, which is absent")]
 fn the_commands_of_the_compose_file_work_with_the_folders_that_it_gives_them() {
-    let (cache, alone) = alone();
+    let (cache, alone) = alone(&TWO_HOURS);
     let machines = Machines::new(cache.path());
     let certs =
         "headwater certs plant-attack-day certs --host 127.0.0.1 --installed /mosquitto/config";
@@ -239,10 +243,31 @@ fn the_commands_of_the_compose_file_work_with_the_folders_that_it_gives_them() {
 #[test]
 #[cfg_attr(no_mosquitto, ignore = "needs mosquitto, which is absent")]
 fn the_guide_works_as_written() {
-    let (cache, alone) = alone();
+    let (cache, alone) = alone(&TWO_HOURS);
     for number in [0, 1] {
         let commands = block(number);
         assert_eq!(commands.len(), 6, "{commands:?}");
         assert_eq!(Machines::new(cache.path()).follow(&commands), alone, "block {number}");
+    }
+}
+
+/// `DAY_UNTIL` makes the day shorter, such as "+3h".
+#[test]
+#[ignore = "takes minutes: see the guide, across_machines, \"Long runs\""]
+fn the_whole_attack_day_over_a_broker_says_what_one_process_says_in_both_modes() {
+    let until = std::env::var("DAY_UNTIL").unwrap_or_else(|_| "+24h".to_owned());
+    for mode in ["evidence", "paper"] {
+        let (cache, alone) = alone(&["--mode", mode, "--until", &until]);
+        let of_day = |(machine, command): (String, String)| {
+            let takes_part = ["headwater site", "headwater serve"].map(|c| command.starts_with(c));
+            let command = command.replace("--until +2h", &format!("--until {until}"));
+            let mode =
+                if takes_part.contains(&true) { format!(" --mode {mode}") } else { String::new() };
+            (machine, command + &mode)
+        };
+        let commands: Vec<(String, String)> = block(0).into_iter().map(of_day).collect();
+        assert_eq!(Machines::new(cache.path()).follow(&commands), alone, "{mode}");
+        let opened = alone.iter().filter(|fact| fact["fact"] == "opened").count();
+        println!("{mode}: {} facts about {opened} incidents equal, up to {until}", alone.len());
     }
 }

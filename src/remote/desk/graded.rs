@@ -7,11 +7,15 @@
 //!
 //! What is predicted depends on how a step follows the one before, which sites tell. So it cannot be
 //! predicted before it was announced.
+//!
+//! With a deadline a site that announced [`PATIENCE`] steps in a row and released none in time is not
+//! awaited: it costs the others no time.
 
 use std::time::Instant;
 
 use super::super::envelope::{Down, pack, unpack};
 use super::Desk;
+use super::live::PATIENCE;
 use crate::wire::Message;
 
 /// The messages of one client, as they crossed and as they were read.
@@ -28,6 +32,8 @@ pub(in crate::remote) struct Announced {
     predicted: Vec<Option<Vec<u8>>>,
     /// What came.
     graded: Vec<Option<Graded>>,
+    /// Steps in a row that a site announced and did not release in time.
+    unreleased: Vec<u32>,
 }
 
 impl Announced {
@@ -37,13 +43,29 @@ impl Announced {
             awaited: vec![false; clients],
             predicted: vec![None; clients],
             graded: vec![None; clients],
+            unreleased: vec![0; clients],
         }
     }
 
     /// Sites have announced a step.
     pub(super) fn begin(&mut self, step: u64, awaited: Vec<bool>) {
         let clients = awaited.len();
-        *self = Self { step: Some(step), awaited, ..Self::new(clients) };
+        let unreleased = std::mem::take(&mut self.unreleased);
+        *self = Self { step: Some(step), awaited, unreleased, ..Self::new(clients) };
+    }
+
+    /// The step is closed: who announced it and has not released it.
+    fn close(&mut self) -> Vec<usize> {
+        self.step = None;
+        let open: Vec<usize> = (0..self.awaited.len()).filter(|m| self.is_open(*m)).collect();
+        for client in 0..self.awaited.len() {
+            if open.contains(&client) {
+                self.unreleased[client] = self.unreleased[client].saturating_add(1);
+            } else if self.awaited[client] {
+                self.unreleased[client] = 0;
+            }
+        }
+        open
     }
 
     fn is_open(&self, client: usize) -> bool {
@@ -86,7 +108,11 @@ impl Desk {
         }
         let (asked, deadline) = (Instant::now(), self.deadline);
         let waiting = |desk: &Self| {
-            let is_open = |m: usize| desk.announced.as_ref().is_some_and(|a| a.is_open(m));
+            let is_patient =
+                |a: &Announced, m: usize| deadline.is_none() || a.unreleased[m] < PATIENCE;
+            let is_open = |m: usize| {
+                desk.announced.as_ref().is_some_and(|a| a.is_open(m) && is_patient(a, m))
+            };
             let is_over = deadline.is_some_and(|deadline| asked.elapsed() >= deadline);
             !is_over && desk.clients().any(|m| is_open(m) && !desk.has_left(m))
         };
@@ -101,13 +127,20 @@ impl Desk {
             return;
         }
         let Some(announced) = &mut self.announced else { return };
-        announced.step = None;
+        let unreleased = announced.close();
         let mut heard = Vec::new();
         for (client, graded) in announced.graded.iter_mut().enumerate() {
             let Some((bytes, messages)) = graded.take() else { continue };
             self.arrived.extend(messages);
             if let (false, Ok(packed)) = (found, pack(&bytes)) {
                 heard.push((client, packed));
+            }
+        }
+        for client in unreleased {
+            self.accounts[client].miss(step);
+            // That nothing came in time is as final as what came.
+            if let Ok(nothing) = pack(&[]) {
+                heard.push((client, nothing));
             }
         }
         self.note(|journal| journal.keep_graded(step, &heard));
@@ -146,7 +179,11 @@ impl Desk {
     pub(super) fn take_graded(&mut self, client: usize, step: u64, messages: &[Vec<u8>]) {
         let is_asked = |a: &Announced| a.step == Some(step) && a.is_open(client);
         if !self.announced.as_ref().is_some_and(is_asked) {
-            self.accounts[client].counts.duplicates += 1;
+            self.accounts[client].comes_after_the_end(step);
+            let is_near = step.saturating_add(u64::from(PATIENCE)) >= self.next;
+            if let Some(announced) = self.announced.as_mut().filter(|_| is_near) {
+                announced.unreleased[client] = 0;
+            }
         } else if let Some(read) = self.read(client, Some(step), messages)
             && let Some(announced) = &mut self.announced
         {

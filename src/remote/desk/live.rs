@@ -14,7 +14,7 @@ use super::Desk;
 use crate::stream::Continuity;
 
 /// Steps that a site may miss in a row before nobody waits for it.
-const PATIENCE: u32 = 3;
+pub(super) const PATIENCE: u32 = 3;
 
 /// The time grid of live sources, and who keeps to it.
 #[derive(Debug)]

@@ -1,4 +1,6 @@
 //! Tier 2: a step is announced, and released once it is known what is predicted of it.
+//!
+//! The row of a live source is kept when it comes, and its step is announced when the server has come to it.
 
 use super::super::RemoteError;
 use super::super::envelope::{Step, Up, pack, seal, unpack};
@@ -10,15 +12,54 @@ impl Worker {
     /// Reads the row of the next step, without looking at it: what is said of the step; none at the end
     /// of the data.
     pub(super) fn announce(&mut self, step: u64) -> Result<Option<Step>, RemoteError> {
-        // The server has closed the last step without this site.
-        if let Some(pending) = self.pending {
-            self.grade(pending, None)?;
-        }
+        self.settle(step)?;
         if !self.stream.next(&mut self.frame)? {
             return Ok(None);
         }
+        Ok(Some(self.announce_frame(step)))
+    }
+
+    fn announce_frame(&mut self, step: u64) -> Step {
         (self.taken, self.time, self.pending) = (Some(step), self.frame.time, Some(step));
-        Ok(Some(Step::new(step, self.frame.time, self.frame.continuity, Vec::new())))
+        Step::new(step, self.frame.time, self.frame.continuity, Vec::new())
+    }
+
+    /// The server is at `step`: it has closed an earlier one that was announced without this site.
+    pub(super) fn settle(&mut self, step: u64) -> Result<(), RemoteError> {
+        if let Some(pending) = self.pending.filter(|pending| *pending < step) {
+            self.grade(pending, None)?;
+        }
+        Ok(())
+    }
+
+    /// Announces the step of a live source that the server asks for, once its row is there. Rows of
+    /// steps that were closed without this site are looked at, and the server counts them as late.
+    pub(super) fn announce_kept(
+        &mut self,
+        asked: u64,
+        out: &mut Vec<Vec<u8>>,
+    ) -> Result<(), RemoteError> {
+        let from = self.taken.map_or(0, |taken| taken + 1);
+        for step in self.outbox.rows(from, asked)? {
+            self.settle(step)?;
+            self.read_kept(step)?;
+            let announced = seal(&Up::Step(self.announce_frame(step)))?;
+            self.outbox.keep(step, &announced, self.spent())?;
+            if step < asked {
+                out.push(announced);
+            }
+        }
+        self.settle(asked)?;
+        let Some(live) = &mut self.live else { return Ok(()) };
+        let answer = match self.outbox.envelope(asked)? {
+            Some(announced) => Some(announced),
+            None => live.has_no(asked).map(|word| seal(&word)).transpose()?,
+        };
+        if answer.is_some() {
+            live.asked = None;
+        }
+        out.extend(answer);
+        Ok(())
     }
 
     /// This is predicted of a step: the envelope with what is released of it; none where that is not the
@@ -61,7 +102,12 @@ impl Worker {
 
     /// Takes a step again that the outbox holds.
     pub(super) fn look_again(&mut self, step: u64) -> Result<(), RemoteError> {
-        self.announce(step)?;
+        if self.live.is_some() {
+            self.read_kept(step)?;
+            self.announce_frame(step);
+        } else {
+            self.announce(step)?;
+        }
         if let Some(orders) = self.outbox.predicted(step)? {
             self.look(step, &unpack(&orders)?)?;
         }

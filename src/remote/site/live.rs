@@ -3,7 +3,8 @@
 //!
 //! Steps are numbered by the clock of the data, the same at all sites: step 1 is the first one that most
 //! sites have. A site that is away, or whose source is silent, leaves numbers out. It takes steps whether or
-//! not the server is there, and keeps them until the server has them.
+//! not the server is there, and keeps them until the server has them. In tier 2 it takes a step when the
+//! server has come to it; until then its row is kept.
 
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -26,10 +27,14 @@ pub(super) struct Live {
     /// The time of step 1, in nanoseconds since 1970; none before the server has told it.
     first: Option<i64>,
     /// The step that the server waits for.
-    asked: Option<u64>,
+    pub(super) asked: Option<u64>,
     /// The last step that was handed over.
     pub(super) delivered: u64,
     waiting: VecDeque<Frame>,
+    /// The row that is read from the source. In tier 2 the frame of the site holds a step that was announced.
+    arriving: Frame,
+    /// The last step whose row is kept; in tier 2 it may not have been taken yet.
+    pub(super) kept: u64,
     /// The source has ended.
     over: bool,
     /// Steps that came after their number was taken: the clock of the data went back.
@@ -37,13 +42,15 @@ pub(super) struct Live {
 }
 
 impl Live {
-    pub(super) fn new(period_s: f64) -> Self {
+    pub(super) fn new(layout: &Layout) -> Self {
         Self {
-            period: ((period_s * 1e9).round() as i64).max(1),
+            period: ((layout.period_s * 1e9).round() as i64).max(1),
             first: None,
             asked: None,
             delivered: 0,
             waiting: VecDeque::new(),
+            arriving: Frame::for_layout(layout),
+            kept: 0,
             over: false,
             backwards: 0,
         }
@@ -57,6 +64,14 @@ impl Live {
         }
         u64::try_from(after / self.period).ok()?.checked_add(1)
     }
+
+    /// Why the server is not to wait for this step, where that is so.
+    pub(super) fn has_no(&self, step: u64) -> Option<Up> {
+        if self.kept > step {
+            return Some(Up::Nothing { step });
+        }
+        (self.over && self.waiting.is_empty()).then_some(Up::End { steps: step - 1 })
+    }
 }
 
 impl Worker {
@@ -68,8 +83,8 @@ impl Worker {
             if live.over || live.waiting.len() >= MOST_WAITING {
                 break;
             }
-            match self.stream.poll(&mut self.frame)? {
-                Next::Frame => live.waiting.push_back(self.frame.clone()),
+            match self.stream.poll(&mut live.arriving)? {
+                Next::Frame => live.waiting.push_back(live.arriving.clone()),
                 Next::NotYet => break,
                 Next::End => live.over = true,
             }
@@ -96,7 +111,12 @@ impl Worker {
             && let Some(frame) = live.waiting.pop_front()
         {
             match live.number(&frame) {
-                Some(step) if step > taken => {
+                Some(step) if step > taken.max(live.kept) => {
+                    live.kept = step;
+                    if self.announces {
+                        self.outbox.keep_row(step, frame.store().bytes())?;
+                        continue;
+                    }
                     self.frame = frame;
                     self.frame.continuity = between(taken, step, self.stream.layout().period_s);
                     let stored = self.frame.store();
@@ -113,8 +133,8 @@ impl Worker {
         Ok(())
     }
 
-    /// Takes a step again whose row was kept.
-    pub(super) fn take_again(&mut self, step: u64) -> Result<(), RemoteError> {
+    /// Reads the row of a step that was kept.
+    pub(super) fn read_kept(&mut self, step: u64) -> Result<(), RemoteError> {
         let row = self.outbox.row(step)?.map(StoredFrame::of_file);
         if !row.is_some_and(|row| self.frame.restore(&row)) {
             let why = "the outbox holds rows of other columns than the session: remove it";
@@ -122,6 +142,12 @@ impl Worker {
         }
         let taken = self.taken.unwrap_or(0);
         self.frame.continuity = between(taken, step, self.stream.layout().period_s);
+        Ok(())
+    }
+
+    /// Takes a step again whose row was kept.
+    pub(super) fn take_again(&mut self, step: u64) -> Result<(), RemoteError> {
+        self.read_kept(step)?;
         self.take_frame(step);
         if let Some(live) = &mut self.live {
             live.delivered = self.outbox.first()?.unwrap_or(step).saturating_sub(1);
@@ -137,6 +163,7 @@ impl Worker {
         orders: &[Vec<u8>],
         first: Option<i64>,
     ) -> Result<Vec<Vec<u8>>, RemoteError> {
+        self.settle(step)?;
         self.obey(step, orders)?;
         let Some(live) = &mut self.live else { return Ok(Vec::new()) };
         live.first = first.or(live.first);
@@ -177,6 +204,9 @@ impl Worker {
             live.asked = None;
             out.extend(self.outbox.envelope(0)?);
             return Ok(());
+        }
+        if self.announces {
+            return self.announce_kept(asked, out);
         }
         for step in live.delivered + 1..=asked.min(taken) {
             match self.outbox.envelope(step)? {

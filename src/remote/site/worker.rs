@@ -42,7 +42,7 @@ pub(super) struct Worker {
     /// What it released under enrolments before this one.
     past: Option<SpentSoFar>,
     /// Steps are announced, and released when it is known what is predicted of them (tier 2).
-    announces: bool,
+    pub(super) announces: bool,
     /// The step that was announced and not released yet.
     pub(super) pending: Option<u64>,
     pub(super) recording: SiteRecording,
@@ -80,7 +80,7 @@ impl Worker {
         if *mode == Mode::Paper && session.thresholds.deadband < 1.0 {
             site.never_forget(from)?;
         }
-        let live = session.live().map(|_| Live::new(layout.period_s));
+        let live = session.live().map(|_| Live::new(layout));
         let announces = *mode == Mode::Evidence && session.thresholds.tier == Tier::States;
         Ok(Self {
             joined: outbox.joined()?,
@@ -122,7 +122,7 @@ impl Worker {
         let Some(last) = self.outbox.last()? else { return Ok(()) };
         self.found = last;
         let steps = if self.live.is_some() {
-            [vec![0], self.outbox.rows()?].concat()
+            [vec![0], self.outbox.rows(1, last)?].concat()
         } else {
             self.outbox.check_all(last)?;
             [0].into_iter().chain(self.joined..=last).collect()
@@ -133,8 +133,8 @@ impl Worker {
                     self.take(0)?;
                     self.skip_to_joined()?;
                 }
-                _ if self.live.is_some() => self.take_again(step)?,
                 _ if self.announces => self.look_again(step)?,
+                _ if self.live.is_some() => self.take_again(step)?,
                 _ => drop(self.take(step)?),
             }
             self.recorded_as_sent(self.outbox.envelope(step)?);
@@ -147,6 +147,9 @@ impl Worker {
             if let Some(orders) = self.outbox.orders(step)? {
                 self.carry_out(step, &unpack(&orders)?)?;
             }
+        }
+        if let Some(live) = &mut self.live {
+            live.kept = self.outbox.last_row()?;
         }
         Ok(())
     }
@@ -299,10 +302,11 @@ impl Worker {
 
     /// The server has closed the run: nothing of it will be asked for again.
     pub(super) fn end(self, sent_again: u64) -> Result<Ended, RemoteError> {
+        let steps = self.after().saturating_sub(self.joined);
         self.outbox.remove()?;
         Ok(Ended {
             ledger: Some(self.site.ledger().clone()),
-            steps: self.taken.unwrap_or(0),
+            steps,
             sent_again,
             found: self.found,
             last: self.time,
