@@ -55,7 +55,7 @@ pub(crate) use app::Goal;
 pub(crate) use cast::{Cast, cast};
 pub(crate) use compare::{Both, compare};
 pub(crate) use export::Format;
-pub(crate) use federation::{Lines, PartyView, watch_federation};
+pub(crate) use federation::{Lines, PartyView, title, watch_federation};
 pub(crate) use input::Keys;
 #[cfg(unix)]
 pub(crate) use input::read_keys;

@@ -11,7 +11,7 @@ use color_eyre::eyre::{Result, bail};
 
 use super::run::{Bar, Method, Printer, mark};
 use super::{SessionArgs, interrupt};
-use crate::console::{Lines, PartyView, watch_federation};
+use crate::console::{Lines, PartyView, title, watch_federation};
 use crate::engine::kept_run::ServerRecording;
 use crate::engine::pace::Speed;
 use crate::engine::prepare::apart::ServerModels;
@@ -174,10 +174,7 @@ pub(super) fn run(out: &mut (impl Write + Send), args: &ServeArgs) -> Result<()>
     };
     let (accounts, not_recorded) = if args.console {
         let mut lines = Lines::default();
-        let mut title = format!("{} · {mode:?}", session.name).to_lowercase();
-        if !broker.is_encrypted() {
-            title += " · INSECURE";
-        }
+        let title = title(&session, mode, broker.is_encrypted());
         let view = PartyView { title, board: Arc::clone(&options.board), lines: lines.clone() };
         let (over, told) = (AtomicBool::new(false), lines.clone());
         std::thread::scope(|scope| -> Result<Over> {

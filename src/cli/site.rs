@@ -11,7 +11,7 @@ use color_eyre::eyre::{Result, bail};
 use super::run::{Bar, Method, Printer};
 use super::serve::{BrokerArgs, names, say, state_file, whole_models};
 use super::{SessionArgs, interrupt};
-use crate::console::{Lines, PartyView, watch_site};
+use crate::console::{Lines, PartyView, title, watch_site};
 use crate::engine::prepare::apart::SiteModels;
 use crate::engine::run::ledger_fact;
 use crate::remote::RemoteError;
@@ -56,7 +56,7 @@ fn on_screen(
     interrupt: &AtomicBool,
 ) -> Result<Ended> {
     let lines = Lines::default();
-    let title = format!("{} · {:?}", options.session.name, options.mode).to_lowercase();
+    let title = title(options.session, options.mode, options.broker.is_encrypted());
     let title = format!("{} · {title}", options.client);
     let view = PartyView { title, board, lines: lines.clone() };
     let over = AtomicBool::new(false);

@@ -23,7 +23,9 @@ use ratatui::style::{Modifier, Style};
 
 use super::term::Term;
 use super::text::clean;
+use super::view::top::SEEDED;
 use crate::remote::account::{Account, Board, Joins, SpentSoFar};
+use crate::session::{Mode, Session};
 
 /// Time between two pictures.
 const FRAME: Duration = Duration::from_millis(200);
@@ -83,6 +85,18 @@ impl io::Write for Lines {
     fn flush(&mut self) -> io::Result<()> {
         Ok(())
     }
+}
+
+/// What the first line of a screen says of a run: its session, its method, and what is not private in it.
+pub(crate) fn title(session: &Session, mode: Mode, is_encrypted: bool) -> String {
+    let mut title = format!("{} · {mode:?}", session.name).to_lowercase();
+    if session.is_seeded() {
+        title = format!("{title} · {}", SEEDED[0]);
+    }
+    if !is_encrypted {
+        title += " · INSECURE";
+    }
+    title
 }
 
 /// What the screen of one party of a federation shows.
@@ -180,7 +194,7 @@ fn draw(buffer: &mut Buffer, title: &str, board: &Board, lines: &Lines) {
     let sites = board.accounts.len();
     let step = board.step;
     let head = format!("federation {title} · step {step} · {online} of {sites} sites online");
-    put(buffer, &head, bold);
+    put(buffer, &fitting(head, width), bold);
     let heads = HEADS.map(|(head, _)| head.to_owned());
     let rows: Vec<[String; 12]> = board.accounts.iter().map(site).collect();
     let widths = widths(&rows);
@@ -222,8 +236,14 @@ fn draw(buffer: &mut Buffer, title: &str, board: &Board, lines: &Lines) {
     }
 }
 
+/// The first line of a screen: what has two forms has its short one where the long one has no room.
+pub(super) fn fitting(head: String, width: usize) -> String {
+    let [long, short] = SEEDED;
+    if head.chars().count() > width { head.replace(long, short) } else { head }
+}
+
 /// A line of text in as many rows as it needs, broken between words where that is possible.
-fn wrapped(line: &str, width: usize) -> Vec<String> {
+pub(super) fn wrapped(line: &str, width: usize) -> Vec<String> {
     const INDENT: &str = "  ";
     let mut rows = Vec::new();
     let mut rest = line;
@@ -319,7 +339,7 @@ mod tests {
         let lines = Lines::default();
         lines.push("opened #1");
         let mut buffer = Buffer::empty(Rect::new(0, 0, columns, rows));
-        draw(&mut buffer, "short · evidence", &board, &lines);
+        draw(&mut buffer, "short · evidence · seeded: not private", &board, &lines);
         let row = |y: u16| -> String {
             (0..columns).map(|x| buffer[(x, y)].symbol().to_owned()).collect::<String>()
         };
@@ -329,7 +349,9 @@ mod tests {
     #[test]
     fn every_site_is_shown_with_its_state_its_bytes_and_its_own_epsilon() {
         let rows = shown(3, 100, 12);
-        assert_eq!(rows[0], "federation short · evidence · step 512 · 2 of 3 sites online");
+        let first =
+            "federation short · evidence · seeded: not private · step 512 · 2 of 3 sites online";
+        assert_eq!(rows[0], first);
         assert!(rows[2].starts_with("P1     online  –"), "{}", rows[2]);
         assert!(rows[2].contains("12 kB") && rows[2].contains("0.500"), "{}", rows[2]);
         assert!(rows[3].starts_with("P2     offline"), "{}", rows[3]);
@@ -340,6 +362,7 @@ mod tests {
     #[test]
     fn all_columns_fit_eighty_and_a_site_that_waits_is_shown_with_the_key_that_accepts_it() {
         let rows = shown(3, 80, 24);
+        assert!(rows[0].contains("· seeded ·") && rows[0].ends_with("sites online"), "{rows:?}");
         assert!(rows[1].ends_with("refused"), "{}", rows[1]);
         let mut waits = Account::new("P3".to_owned());
         waits.is_online(true);
@@ -354,6 +377,15 @@ mod tests {
         assert!(row(5).starts_with("P3 waits with the model 00000000000000ab.  a accepts"));
         accept(&mut board);
         assert_eq!(board.accepts, Some(0));
+    }
+
+    #[test]
+    fn the_first_line_says_what_is_not_private_in_a_run() {
+        let built_in = super::super::tests::fixture::session();
+        let words = "plant-attack-day · evidence · seeded: not private · INSECURE";
+        assert_eq!(title(&built_in, Mode::Evidence, false), words);
+        let real = super::super::tests::fixture::table_session();
+        assert_eq!(title(&real, Mode::Paper, true), "table · paper");
     }
 
     #[test]

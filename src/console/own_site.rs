@@ -7,7 +7,7 @@
 //!  …
 //!  surprise 1.23 · symbol level 2
 //!  513 envelopes sent · ε 0.412 in 512 releases
-//!  Only this site's own data. Nothing of it leaves the site but what its ledger counts.  q stops
+//!  Only this site's own data. Its ledger counts everything that leaves it.  q stops
 //! ```
 
 use std::io;
@@ -16,13 +16,12 @@ use std::sync::atomic::AtomicBool;
 use ratatui::buffer::Buffer;
 use ratatui::style::{Modifier, Style};
 
-use super::federation::{Lines, PartyView, watch};
+use super::federation::{Lines, PartyView, fitting, watch, wrapped};
 use crate::remote::account::SpentSoFar;
 use crate::remote::site::SiteBoard;
 use crate::site::local::measurements;
 
-const OWN: &str =
-    "Only this site's own data. Nothing of it leaves the site but what its ledger counts.";
+const OWN: &str = "Only this site's own data. Its ledger counts everything that leaves it.";
 /// Columns of names and of numbers.
 const NAME: usize = 16;
 const NUMBER: usize = 10;
@@ -44,7 +43,7 @@ fn draw(buffer: &mut Buffer, title: &str, board: &SiteBoard, lines: &Lines) {
     let time = board
         .time
         .map_or_else(String::new, |time| format!(" · {}", time.strftime("%Y-%m-%d %H:%M:%S")));
-    rows.push((format!("site {title} · step {}{time}", board.step), bold));
+    rows.push((fitting(format!("site {title} · step {}{time}", board.step), width), bold));
     rows.push((format!("{:<NAME$} {:>NUMBER$}  last steps", "sensor", "now"), bold));
     let sensors = sensors(board, width.saturating_sub(NAME + NUMBER + 4));
     // Steps made and messages need room too.
@@ -56,11 +55,14 @@ fn draw(buffer: &mut Buffer, title: &str, board: &SiteBoard, lines: &Lines) {
     }
     rows.push((made(board), plain));
     rows.push((sent(board), plain));
-    rows.extend(board.source.iter().map(|source| (source.clone(), plain)));
+    let source = board.source.iter().flat_map(|source| wrapped(source, width));
+    rows.extend(source.map(|row| (row, plain)));
     let last = height.saturating_sub(1);
     rows.truncate(last);
     let free = last - rows.len();
-    rows.extend(lines.last(free).into_iter().map(|line| (line, plain)));
+    let said: Vec<String> = lines.last(free).iter().flat_map(|line| wrapped(line, width)).collect();
+    let skipped = said.len().saturating_sub(free);
+    rows.extend(said.into_iter().skip(skipped).map(|row| (row, plain)));
     for (y, (text, style)) in rows.iter().enumerate() {
         buffer.set_stringn(area.x, area.y + y as u16, text, width, *style);
     }
@@ -181,8 +183,16 @@ mod tests {
         assert_eq!(rows[6], "connected to the broker");
         assert!(rows[11].starts_with("Only this site's own data."));
         assert!(rows.iter().all(|row| !row.contains("a1")), "{rows:?}");
-        for (columns, height) in [(1, 1), (20, 3), (80, 24), (3, 40)] {
+        for (columns, height) in [(1, 1), (20, 3), (3, 40)] {
             shown(columns, height);
         }
+    }
+
+    #[test]
+    fn at_80_columns_a_site_shows_whole_sentences_and_the_key_that_stops() {
+        let rows = shown(80, 24);
+        assert!(rows[23].ends_with("leaves it.  q stops"), "{rows:?}");
+        let rows = shown(20, 24);
+        assert_eq!(rows[6..8], ["connected to the", "  broker"]);
     }
 }

@@ -46,7 +46,7 @@ mod status;
 mod summary;
 mod tail;
 mod together;
-mod top;
+pub(super) mod top;
 mod training;
 mod words;
 
