@@ -228,11 +228,13 @@
 //! cargo test --release --test cli -- --ignored --nocapture fifty_kills
 //! cargo test --release --test cli -- --ignored --nocapture twenty_cuts
 //! cargo test --release --test cli -- --ignored --nocapture whole_attack_day
-//! mosquitto -p 1883
+//! printf 'listener 1883 127.0.0.1\nallow_anonymous true\nset_tcp_nodelay true\n' > open.conf
+//! mosquitto -c open.conf
 //! cargo run --release -- bench --federation mqtt://127.0.0.1:1883 --sites 500 --steps 200
 //! ```
 //!
 //! `STORM_KILLS=N` and `STORM_CUTS=N` set other numbers than 50 and 20, `DAY_UNTIL=+3h` a shorter day.
+//! Without `set_tcp_nodelay` a broker holds answers back: with 20 sites a step took 44.0 ms, with it 1.4 ms.
 //!
 //! # Limits
 //!

@@ -41,7 +41,7 @@ fn session(input: &str, history: &str, file: &str) -> String {
 struct Rows {
     folder: TempDir,
     header: Vec<String>,
-    rows: Vec<Vec<String>>,
+    cells: Vec<Vec<String>>,
 }
 
 impl Rows {
@@ -54,7 +54,7 @@ impl Rows {
         let text = fs::read_to_string(folder.path().join("twin.csv")).expect("rows");
         let mut lines = text.lines().map(|line| line.split(',').map(str::to_owned).collect());
         let header = lines.next().expect("a header");
-        Self { header, rows: lines.collect(), folder }
+        Self { header, cells: lines.collect(), folder }
     }
 
     fn path(&self, name: &str) -> PathBuf {
@@ -70,7 +70,7 @@ impl Rows {
     }
 
     fn lines(&self, client: &str, rows: std::ops::Range<usize>) -> String {
-        rows.map(|t| self.line(client, &self.rows[t], &t.to_string())).collect()
+        rows.map(|t| self.line(client, &self.cells[t], &t.to_string())).collect()
     }
 
     fn names(&self, client: &str) -> String {
@@ -135,7 +135,9 @@ fn sites_with_live_sources_learn_and_send_states_and_say_what_one_process_says()
     let words = [&["serve", "live.ron", "--deadline", "60"], &at[..]].concat();
     let server = begin("server", &words);
     ends_as_one(&rows, server, sites, alone);
-    fed.into_iter().for_each(|fed| fed.join().expect("all is written"));
+    for fed in fed {
+        fed.join().expect("all is written");
+    }
 }
 
 #[test]
