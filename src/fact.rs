@@ -95,7 +95,7 @@ pub(crate) struct Incident {
     /// Who else feels it, in order of onset.
     pub(crate) effects: Vec<Effect>,
     /// The method that decided.
-    #[serde(with = "mode")]
+    #[serde(with = "ModeWord")]
     pub(crate) mode: Mode,
     pub(crate) priority: Priority,
     /// First-out and root are different clients.
@@ -368,7 +368,7 @@ pub(crate) struct Quality {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub(crate) struct Summary {
     pub(crate) session: String,
-    #[serde(with = "mode")]
+    #[serde(with = "ModeWord")]
     pub(crate) mode: Mode,
     /// The seed; `null` when noise came from the operating system.
     pub(crate) seed: Option<u64>,
@@ -457,6 +457,22 @@ impl Fact {
         serde_json::to_string(self).expect("a fact has string keys and infallible values")
     }
 
+    /// The incident that it is about.
+    pub(crate) fn incident(&self) -> Option<&Incident> {
+        match self {
+            Self::Opened(incident) | Self::Updated(incident) | Self::Closed(incident) => {
+                Some(incident)
+            }
+            Self::Training(_)
+            | Self::Calibrated(_)
+            | Self::Verdict(_)
+            | Self::Setting(_)
+            | Self::Ledger(_)
+            | Self::Quality(_)
+            | Self::Summary(_) => None,
+        }
+    }
+
     /// Reads a line that [`Fact::to_line`] wrote.
     pub(crate) fn from_line(line: &str) -> Result<Self, serde_json::Error> {
         serde_json::from_str(line)
@@ -464,32 +480,9 @@ impl Fact {
 }
 
 /// A session writes `Evidence`; a fact, as the command line, `evidence`.
-mod mode {
-    use serde::{Deserialize, Deserializer, Serialize, Serializer};
-
-    use crate::session::Mode;
-
-    #[derive(Serialize, Deserialize)]
-    #[serde(rename_all = "lowercase")]
-    enum Word {
-        Evidence,
-        Paper,
-    }
-
-    // `with` hands over a reference.
-    #[allow(clippy::trivially_copy_pass_by_ref)]
-    pub(crate) fn serialize<S: Serializer>(mode: &Mode, to: S) -> Result<S::Ok, S::Error> {
-        match mode {
-            Mode::Evidence => Word::Evidence,
-            Mode::Paper => Word::Paper,
-        }
-        .serialize(to)
-    }
-
-    pub(crate) fn deserialize<'de, D: Deserializer<'de>>(from: D) -> Result<Mode, D::Error> {
-        Ok(match Word::deserialize(from)? {
-            Word::Evidence => Mode::Evidence,
-            Word::Paper => Mode::Paper,
-        })
-    }
+#[derive(Serialize, Deserialize)]
+#[serde(remote = "Mode", rename_all = "lowercase")]
+enum ModeWord {
+    Evidence,
+    Paper,
 }

@@ -118,18 +118,7 @@ impl Outputs {
 
 /// Whether it is about an incident whose alarm asks nobody.
 fn is_suspended(fact: &Fact) -> bool {
-    match fact {
-        Fact::Opened(incident) | Fact::Updated(incident) | Fact::Closed(incident) => {
-            incident.suspended
-        }
-        Fact::Training(_)
-        | Fact::Calibrated(_)
-        | Fact::Verdict(_)
-        | Fact::Setting(_)
-        | Fact::Ledger(_)
-        | Fact::Quality(_)
-        | Fact::Summary(_) => false,
-    }
+    fact.incident().is_some_and(|incident| incident.suspended)
 }
 
 fn kind(fact: &Fact) -> Option<FactKind> {

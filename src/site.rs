@@ -322,7 +322,7 @@ impl Site {
             self.watch.step(self.y.iter().map(|y| f64::from(*y)));
             let alert = self.alert();
             if let Some(evidence) = &mut self.evidence {
-                evidence.look_at_nothing(&self.y, &self.known, alert);
+                evidence.look_only(&self.y, &self.known, alert);
             }
         }
         if let Some(evidence) = &mut self.evidence {

@@ -173,17 +173,6 @@ fn map() -> Vec<String> {
     lib.lines().filter_map(row).collect()
 }
 
-#[test]
-fn every_file_that_the_way_of_a_sample_names_exists() {
-    let src = Path::new(env!("CARGO_MANIFEST_DIR")).join("src");
-    let lib = fs::read_to_string(src.join("lib.rs")).expect("the library's own page");
-    let names: Vec<&str> = lib.split('`').filter(|name| is_source(name)).collect();
-    assert!(names.len() > 10, "{names:?}");
-    for name in names.iter().filter(|name| !name.starts_with("tests/")) {
-        assert!(src.join(name).is_file(), "there is no file {name}");
-    }
-}
-
 /// Names of the crate's modules that the file `name` imports: after `crate::`, and after as many
 /// `super::` as lead from the file to the root of the crate.
 fn imported(name: &str, code: &str) -> Vec<String> {

@@ -12,7 +12,7 @@ use crate::engine::handle::Moment;
 use crate::record::Recording;
 use crate::record::export::{self, Stretch, Table, TableFormat};
 use crate::record::report::{self, About, Report};
-use crate::session::{Clock, Mark};
+use crate::session::Clock;
 
 #[derive(Debug, Args)]
 pub(super) struct ExportArgs {
@@ -128,14 +128,7 @@ fn stretch(recording: &Recording, args: &ExportArgs) -> Result<Stretch> {
     let clock = Clock::of(&recording.session()?);
     let steps = recording.steps()?;
     let Some(first) = steps.first().map(|step| step.time) else { return Ok(Stretch::ALL) };
-    let place = |moment: Moment| match moment {
-        Moment::Mark(mark) => mark,
-        Moment::Clock(shown) => {
-            let begun = clock.civil(first);
-            let days = jiff::Span::new().days(i64::from(shown < begun.time()));
-            Mark::At(begun.date().to_datetime(shown).saturating_add(days))
-        }
-    };
+    let place = |moment: Moment| moment.mark(clock, first);
     let mut stretch = Stretch::ALL;
     if let Some(from) = args.from.map(place) {
         let mut reached = (0..).zip(&steps);

@@ -23,6 +23,7 @@ use ratatui::style::{Modifier, Style};
 
 use super::term::Term;
 use super::text::clean;
+use super::view::pen::indented;
 use super::view::top::SEEDED;
 use crate::remote::account::{Account, Board, Joins, SpentSoFar};
 use crate::session::{Mode, Session};
@@ -33,6 +34,8 @@ const FRAME: Duration = Duration::from_millis(200);
 const MOST_LINES: usize = 500;
 
 const SENSORS: &str = "The server gets messages only and cannot show a site's sensors.";
+/// Before the second and every later row of a line of facts.
+const INDENT: &str = "  ";
 /// Heads of columns, and room for what usually stands below them: together they fit 80 columns.
 const HEADS: [(&str, usize); 12] = [
     ("site", 6),
@@ -219,7 +222,7 @@ fn draw(buffer: &mut Buffer, title: &str, board: &Board, lines: &Lines) {
     let shown = 3 + accounts.len().min(room) + usize::from(accounts.len() > room);
     let room = height.saturating_sub(shown + 1);
     let wrapped: Vec<String> =
-        lines.last(room).iter().flat_map(|line| wrapped(line, width)).collect();
+        lines.last(room).iter().flat_map(|line| indented(line, INDENT, area.width)).collect();
     for line in &wrapped[wrapped.len().saturating_sub(room)..] {
         put(buffer, line, Style::new());
     }
@@ -240,25 +243,6 @@ fn draw(buffer: &mut Buffer, title: &str, board: &Board, lines: &Lines) {
 pub(super) fn fitting(head: String, width: usize) -> String {
     let [long, short] = SEEDED;
     if head.chars().count() > width { head.replace(long, short) } else { head }
-}
-
-/// A line of text in as many rows as it needs, broken between words where that is possible.
-pub(super) fn wrapped(line: &str, width: usize) -> Vec<String> {
-    const INDENT: &str = "  ";
-    let mut rows = Vec::new();
-    let mut rest = line;
-    loop {
-        let indent = if rows.is_empty() { "" } else { INDENT };
-        let room = width.saturating_sub(indent.len()).max(1);
-        let Some((end, next)) = rest.char_indices().nth(room) else {
-            rows.push(format!("{indent}{rest}"));
-            return rows;
-        };
-        let between_words = rest[..end].rfind(' ').filter(|at| !rest[..*at].trim().is_empty());
-        let cut = if next == ' ' { end } else { between_words.unwrap_or(end) };
-        rows.push(format!("{indent}{}", rest[..cut].trim_end()));
-        rest = rest[cut..].trim_start();
-    }
 }
 
 /// One site, cell by cell.
@@ -386,22 +370,6 @@ mod tests {
         assert_eq!(title(&built_in, Mode::Evidence, false), words);
         let real = super::super::tests::fixture::table_session();
         assert_eq!(title(&real, Mode::Paper, true), "table · paper");
-    }
-
-    #[test]
-    fn a_long_line_is_shown_whole_in_as_many_rows_as_it_needs() {
-        assert_eq!(wrapped("opened #1", 20), ["opened #1"]);
-        assert_eq!(wrapped("", 20), [""]);
-        assert_eq!(wrapped("C has joined the run", 12), ["C has joined", "  the run"]);
-        assert_eq!(wrapped("abcdefghijklm", 8), ["abcdefgh", "  ijklm"]);
-        let line =
-            "10:38  C asks to join with another model, 00000000000000ab: nobody is calibrated";
-        for width in 5..40 {
-            let rows = wrapped(line, width);
-            assert!(rows.iter().all(|row| row.chars().count() <= width), "{width}: {rows:?}");
-            let letters = |text: &str| text.replace(' ', "");
-            assert_eq!(letters(&rows.concat()), letters(line));
-        }
     }
 
     #[test]

@@ -16,7 +16,8 @@ use std::sync::atomic::AtomicBool;
 use ratatui::buffer::Buffer;
 use ratatui::style::{Modifier, Style};
 
-use super::federation::{Lines, PartyView, fitting, watch, wrapped};
+use super::federation::{Lines, PartyView, fitting, watch};
+use super::view::pen::indented;
 use crate::remote::account::SpentSoFar;
 use crate::remote::site::SiteBoard;
 use crate::site::local::measurements;
@@ -55,12 +56,12 @@ fn draw(buffer: &mut Buffer, title: &str, board: &SiteBoard, lines: &Lines) {
     }
     rows.push((made(board), plain));
     rows.push((sent(board), plain));
-    let source = board.source.iter().flat_map(|source| wrapped(source, width));
+    let source = board.source.iter().flat_map(|source| indented(source, "  ", width as u16));
     rows.extend(source.map(|row| (row, plain)));
     let last = height.saturating_sub(1);
     rows.truncate(last);
     let free = last - rows.len();
-    let said: Vec<String> = lines.last(free).iter().flat_map(|line| wrapped(line, width)).collect();
+    let said: Vec<String> = lines.last(free).iter().flat_map(|line| indented(line, "  ", width as u16)).collect();
     let skipped = said.len().saturating_sub(free);
     rows.extend(said.into_iter().skip(skipped).map(|row| (row, plain)));
     for (y, (text, style)) in rows.iter().enumerate() {

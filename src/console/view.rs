@@ -34,7 +34,7 @@ mod losses;
 mod message;
 mod notice;
 mod overview;
-mod pen;
+pub(super) mod pen;
 mod privacy;
 mod rows;
 mod scene;

@@ -6,6 +6,8 @@
 #![cfg_attr(not(test), deny(clippy::wildcard_enum_match_arm))]
 
 mod key;
+#[cfg(test)]
+mod tests;
 
 use std::fmt;
 
@@ -92,8 +94,9 @@ pub(crate) enum Steps {
 /// One row of the table of knobs.
 pub(crate) struct Row {
     knob: Knob,
-    /// In facts, in the log and where it is typed.
-    name: &'static str,
+    /// The key of a session that holds its value. What stands after the dot is its name in facts, in
+    /// the log and where it is typed.
+    key: &'static str,
     /// On the screen.
     pub(crate) title: &'static str,
     /// Its possible values, in words.
@@ -143,41 +146,41 @@ const BUDGETS: &[f64] = &[
 ];
 const DELTAS: &[f64] = &[1e-9, 1e-8, 1e-7, 1e-6, 1e-5, 1e-4, 1e-3];
 
-const fn row(knob: Knob, name: &'static str, title: &'static str, scope: Scope) -> Row {
+const fn row(knob: Knob, key: &'static str, title: &'static str, scope: Scope) -> Row {
     let (expected, example, steps) = (TAU, "97.5%", Steps::Taus);
-    Row { knob, name, title, expected, example, read: tau, scope, steps }
+    Row { knob, key, title, expected, example, read: tau, scope, steps }
 }
 
-const fn epsilon(knob: Knob, name: &'static str, title: &'static str, scope: Scope) -> Row {
+const fn epsilon(knob: Knob, key: &'static str, title: &'static str, scope: Scope) -> Row {
     let steps = Steps::NumbersOrNone(EPSILONS);
     let read = |value: &Value| number_or_none(value, |n| n > 0.0 && n <= 100.0);
-    Row { expected: EPSILON, example: "2", read, steps, ..row(knob, name, title, scope) }
+    Row { expected: EPSILON, example: "2", read, steps, ..row(knob, key, title, scope) }
 }
 
 /// One row a knob; those of τ stand for every client's own, too.
 const TABLE: [Row; 13] = [
-    row(Knob::TauC(None), "tau_c", "τ_c", Scope::Flags),
-    row(Knob::TauA(None), "tau_a", "τ_a", Scope::Flags),
+    row(Knob::TauC(None), "thresholds.tau_c", "τ_c", Scope::Flags),
+    row(Knob::TauA(None), "thresholds.tau_a", "τ_a", Scope::Flags),
     Row {
         expected: VOTE,
         example: "3 of 5",
         read: vote,
         steps: Steps::Votes,
-        ..row(Knob::Vote, "vote", "vote", Scope::Decision)
+        ..row(Knob::Vote, "thresholds.vote", "vote", Scope::Decision)
     },
     Row {
         expected: DEADBAND,
         example: "0.9",
         read: deadband,
         steps: Steps::Numbers(DEADBANDS),
-        ..row(Knob::Deadband, "deadband", "dead-band", Scope::Flags)
+        ..row(Knob::Deadband, "thresholds.deadband", "dead-band", Scope::Flags)
     },
     Row {
         expected: "seconds, at least 1",
         example: "8h",
         read: |value| number(value, |n| n >= 1.0),
         steps: Steps::Numbers(RUN_LENGTHS),
-        ..row(Knob::Arl0, "arl0", "ARL0", Scope::Decision)
+        ..row(Knob::Arl0, "thresholds.arl0", "ARL0", Scope::Decision)
     },
     Row {
         expected: "evidence or paper",
@@ -186,27 +189,27 @@ const TABLE: [Row; 13] = [
         steps: Steps::Modes,
         ..row(Knob::Mode, "mode", "mode", Scope::Decision)
     },
-    epsilon(Knob::EpsilonFlag, "epsilon_flag", "ε flags", Scope::Releases),
-    epsilon(Knob::EpsilonC, "epsilon_c", "ε x̂_c", Scope::Training),
-    epsilon(Knob::EpsilonA, "epsilon_a", "ε x_a", Scope::Training),
-    epsilon(Knob::EpsilonG, "epsilon_g", "ε gradient", Scope::Training),
+    epsilon(Knob::EpsilonFlag, "privacy.epsilon_flag", "ε flags", Scope::Releases),
+    epsilon(Knob::EpsilonC, "privacy.epsilon_c", "ε x̂_c", Scope::Training),
+    epsilon(Knob::EpsilonA, "privacy.epsilon_a", "ε x_a", Scope::Training),
+    epsilon(Knob::EpsilonG, "privacy.epsilon_g", "ε gradient", Scope::Training),
     Row {
         expected: "a number above 0 and below 0.1",
         example: "1e-5",
         read: |value| number(value, |n| n > 0.0 && n < 0.1),
         steps: Steps::Numbers(DELTAS),
-        ..row(Knob::Delta, "delta", "δ", Scope::Releases)
+        ..row(Knob::Delta, "privacy.delta", "δ", Scope::Releases)
     },
     Row {
         expected: BUDGET,
         example: "500",
         read: |value| number_or_none(value, |n| n > 0.0),
         steps: Steps::NumbersOrNone(BUDGETS),
-        ..row(Knob::Budget, "budget", "ε budget", Scope::Releases)
+        ..row(Knob::Budget, "privacy.budget", "ε budget", Scope::Releases)
     },
     Row {
         expected: EPSILON_A,
-        ..epsilon(Knob::EpsilonFlagA, "epsilon_flag_a", "ε Z_a", Scope::Releases)
+        ..epsilon(Knob::EpsilonFlagA, "privacy.epsilon_flag_a", "ε Z_a", Scope::Releases)
     },
 ];
 
@@ -217,6 +220,13 @@ pub(crate) enum Unsettable {
     Unknown(String),
     #[error("{what} cannot be {value}: expected {expected}")]
     Value { what: String, value: String, expected: &'static str },
+}
+
+impl Row {
+    /// In facts, in the log and where it is typed.
+    fn name(&self) -> &'static str {
+        self.key.rsplit('.').next().unwrap_or(self.key)
+    }
 }
 
 impl Knob {
@@ -264,6 +274,11 @@ impl Knob {
         }
     }
 
+    /// The client and the place (τ_c or τ_a) of a client's own τ.
+    pub(crate) fn own_tau(self) -> Option<(usize, usize)> {
+        self.client().map(|client| (client, usize::from(self == Self::TauA(Some(client)))))
+    }
+
     /// Whether turning it changes anything while this method decides, or what is shown of the other.
     pub(crate) fn matters_in(self, mode: Mode) -> bool {
         mode == Mode::Paper || !matches!(self, Self::Vote | Self::Deadband | Self::EpsilonFlagA)
@@ -279,7 +294,7 @@ impl Knob {
 
     /// Its name in facts and in the log.
     pub(crate) fn name(self, clients: &[String]) -> String {
-        self.of_client(self.row().name, clients)
+        self.of_client(self.row().name(), clients)
     }
 
     /// Its name on the screen.
@@ -439,59 +454,5 @@ impl fmt::Display for Turn {
                 write!(f, "{}", self.value())
             }
         }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn every_knob_is_found_by_its_name_and_keeps_the_value_it_is_turned_to() {
-        let clients = ["P1".to_owned(), "P2".to_owned()];
-        let number = |n| Value::Number(Number::or_zero(n));
-        for knob in Knob::all(clients.len()) {
-            assert_eq!(Knob::named(&knob.name(&clients), &clients), Some(knob));
-            let value = match knob.row().example {
-                "8h" => number(28_800.0),
-                example => example.parse().map_or(Value::Text(example.into()), number),
-            };
-            let turn = knob.turn(&value, &clients).expect("the example is a good value");
-            assert_eq!((turn.value(), turn.knob()), (value, knob));
-        }
-    }
-
-    #[test]
-    fn every_row_of_the_table_is_the_row_of_its_knob() {
-        for row in &TABLE {
-            assert_eq!(row.knob.row().name, row.name);
-        }
-        assert_eq!(Knob::TauA(Some(3)).row().name, "tau_a");
-    }
-
-    #[test]
-    fn a_threshold_is_any_percentile_that_a_session_may_name_or_a_distance() {
-        let read = |value: Value| tau(&value).and_then(KnobValue::tau);
-        for (text, percentile) in [("0.5%", 0.5), ("12 %", 12.0), ("99.999%", 99.999)] {
-            assert_eq!(read(Value::Text(text.into())), Some(Tau::Percentile(percentile)));
-        }
-        assert_eq!(read(Value::Number(Number::or_zero(3.2))), Some(Tau::Value(3.2)));
-    }
-
-    #[test]
-    fn a_value_that_makes_no_sense_is_refused_in_words() {
-        let said = |knob: Knob, value: Value| {
-            knob.turn(&value, &["P1".to_owned()]).expect_err("nonsense").to_string()
-        };
-        assert!(said(Knob::TauC(None), Value::Text("101%".into())).contains("percentile"));
-        assert!(said(Knob::TauC(None), Value::Text("100%".into())).contains("below 100"));
-        assert!(said(Knob::TauC(None), Value::Text("0%".into())).contains("above 0"));
-        assert!(said(Knob::Vote, Value::Text("6 of 5".into())).contains("3 of 5"));
-        assert!(said(Knob::Vote, Value::Text("0/5".into())).contains("3 of 5"));
-        assert!(said(Knob::Deadband, Value::Number(Number::or_zero(0.4))).contains("0.5 to 1"));
-        assert!(said(Knob::TauC(None), Value::Unset).contains("tau_c cannot be"));
-        assert!(said(Knob::EpsilonFlag, Value::Number(Number::or_zero(-1.0))).contains("above 0"));
-        assert!(said(Knob::Mode, Value::Text("magic".into())).contains("evidence or paper"));
-        assert_eq!(Knob::named("tau", &[]), None);
     }
 }

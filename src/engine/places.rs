@@ -1,6 +1,6 @@
 //! Places in a stream that the engine waits for: where playing begins, and where a picture is taken.
 
-use jiff::{Span, Timestamp};
+use jiff::Timestamp;
 
 use super::protocol::Moment;
 use crate::session::{Clock, Mark, Session};
@@ -52,14 +52,7 @@ impl StopAt {
     /// Whether an instant lies after the moment.
     pub(super) fn is_past(&self, time: Timestamp) -> bool {
         let first = self.first.unwrap_or(time);
-        let mark = match self.at {
-            Moment::Mark(mark) => mark,
-            Moment::Clock(shown) => {
-                let begun = self.clock.civil(first);
-                let days = Span::new().days(i64::from(shown < begun.time()));
-                Mark::At(begun.date().to_datetime(shown).saturating_add(days))
-            }
-        };
+        let mark = self.at.mark(self.clock, first);
         // The newest frame is the last one counted, and the first frame is step 0.
         mark.is_passed(self.clock, first, self.frames.saturating_sub(1), time)
     }

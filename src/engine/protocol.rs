@@ -7,8 +7,8 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
-use jiff::Timestamp;
 use jiff::civil::Time;
+use jiff::{Span, Timestamp};
 use serde::{Deserialize, Serialize};
 
 use super::branch::Branch;
@@ -24,7 +24,7 @@ use super::watch::{News, Snapshot, Watch};
 use crate::fact::Fact;
 use crate::federation::History;
 use crate::incident::Order;
-use crate::session::{Mark, Mode};
+use crate::session::{Clock, Mark, Mode};
 use crate::stream::live::status::Shown;
 use crate::stream::{Event, Layout};
 
@@ -237,4 +237,18 @@ pub(crate) enum Moment {
     Clock(Time),
     /// A time, or a distance from the start.
     Mark(Mark),
+}
+
+impl Moment {
+    /// The place in a stream whose first frame is at `first`; `clock` is the clock of the data.
+    pub(crate) fn mark(self, clock: Clock, first: Timestamp) -> Mark {
+        match self {
+            Self::Mark(mark) => mark,
+            Self::Clock(shown) => {
+                let begun = clock.civil(first);
+                let days = Span::new().days(i64::from(shown < begun.time()));
+                Mark::At(begun.date().to_datetime(shown).saturating_add(days))
+            }
+        }
+    }
 }

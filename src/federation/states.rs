@@ -4,12 +4,9 @@ use ndarray::{Array2, ArrayView2, Axis, concatenate};
 
 use super::{FederatedWeights, FederationError};
 use crate::nn::online::{Descent, Learner};
+use crate::site::series::set;
 pub(crate) use crate::site::series::{Series, series};
 use crate::site::training::SiteData;
-
-fn set(matrix: &mut Array2<f32>, t: usize, values: &[f32]) {
-    matrix.row_mut(t).iter_mut().zip(values).for_each(|(to, &v)| *to = v);
-}
 
 /// A trained federation run over given rows.
 #[derive(Debug, Clone, PartialEq)]

@@ -13,7 +13,7 @@ use jiff::tz::TimeZone;
 
 use super::{MakeError, is_wanted};
 use crate::session::PlantSource;
-use crate::stream::plant::{Day, Row, Tag};
+use crate::stream::plant::{Day, PlantRow, Tag};
 
 /// Hours of normal operation that are delivered before the day: as in the session `plant-attack-day`.
 pub(crate) const HISTORY_H: f64 = 48.0;
@@ -23,7 +23,7 @@ const NAP: Duration = Duration::from_millis(50);
 /// Who takes the rows.
 pub(crate) trait Sink {
     /// Takes the row of an instant: one value a tag of [`Tag::ALL`].
-    fn take(&mut self, time: Timestamp, row: &Row) -> Result<(), MakeError>;
+    fn take(&mut self, time: Timestamp, row: &PlantRow) -> Result<(), MakeError>;
 
     /// Hands on what was taken so far.
     fn flush(&mut self) -> Result<(), MakeError>;
@@ -46,7 +46,7 @@ pub(crate) fn run(
 ) -> Result<(), MakeError> {
     let day = Day::plan(source)?;
     let mut plant = day.plant(seed);
-    let mut row = Row::default();
+    let mut row = PlantRow::default();
     let history = ((source.history_h + over_h) * 3600.0).floor() as u64;
     let mut begun = Instant::now();
     for step in 0..day.steps {
@@ -88,7 +88,7 @@ impl<W: Write> Lines<W> {
 }
 
 impl<W: Write> Sink for Lines<W> {
-    fn take(&mut self, time: Timestamp, row: &Row) -> Result<(), MakeError> {
+    fn take(&mut self, time: Timestamp, row: &PlantRow) -> Result<(), MakeError> {
         self.line.clear();
         if !self.headed {
             self.headed = true;
@@ -108,7 +108,7 @@ impl<W: Write> Sink for Lines<W> {
     }
 }
 
-fn csv_line(line: &mut Vec<u8>, time: Timestamp, row: &Row) -> io::Result<()> {
+fn csv_line(line: &mut Vec<u8>, time: Timestamp, row: &PlantRow) -> io::Result<()> {
     write!(line, "{}", TimeZone::UTC.to_datetime(time).strftime("%Y-%m-%d %H:%M:%S"))?;
     for value in &row.0 {
         // The shortest text that reads back as the same number.
@@ -135,7 +135,7 @@ mod tests {
         run(&source, 3, None, 0.0, &mut Lines::new(&mut text), &AtomicBool::new(false))
             .expect("written");
         let day = Day::plan(&source).expect("sound settings");
-        let (mut plant, mut row) = (day.plant(3), Row::default());
+        let (mut plant, mut row) = (day.plant(3), PlantRow::default());
         let mut reader = csv::Reader::from_reader(&text[..]);
         let mut rows = 0;
         for record in reader.records() {

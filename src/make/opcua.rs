@@ -35,7 +35,7 @@ use super::live::Sink;
 use super::{MakeError, is_wanted};
 use crate::base::folders;
 use crate::stream::live::opcua::{date_time, own_certificate, thumbprint};
-use crate::stream::plant::{Row, Tag};
+use crate::stream::plant::{PlantRow, Tag};
 
 /// The namespace of the tags.
 const NAMESPACE: &str = "urn:headwater:plant";
@@ -50,7 +50,7 @@ const NAP: Duration = Duration::from_millis(50);
 #[derive(Default)]
 struct Past {
     times: Vec<DateTime>,
-    rows: Vec<Row>,
+    rows: Vec<PlantRow>,
 }
 
 #[derive(Default)]
@@ -61,7 +61,7 @@ struct Plant {
 }
 
 impl Plant {
-    fn add(&self, time: Timestamp, row: &Row) {
+    fn add(&self, time: Timestamp, row: &PlantRow) {
         let mut past = self.past.write().unwrap_or_else(PoisonError::into_inner);
         past.times.push(date_time(time));
         past.rows.push(*row);
@@ -365,7 +365,7 @@ pub(crate) fn address(url: &str) -> Result<(String, u16), String> {
 }
 
 impl Sink for Server<'_> {
-    fn take(&mut self, time: Timestamp, row: &Row) -> Result<(), MakeError> {
+    fn take(&mut self, time: Timestamp, row: &PlantRow) -> Result<(), MakeError> {
         self.plant.add(time, row);
         if let Some(running) = &self.running {
             let time = date_time(time);

@@ -17,7 +17,7 @@ use serde::Serialize;
 use super::{MakeError, is_wanted};
 use crate::base::atomic_file::AtomicFile;
 use crate::session::PlantSource;
-use crate::stream::plant::{Comparison, Day, Effect, NominalSigma, Process, Row, Staged, Tag};
+use crate::stream::plant::{Comparison, Day, Effect, NominalSigma, PlantRow, Process, Staged, Tag};
 
 /// The files that are written: measurements, truth.
 pub(crate) const FILES: [&str; 2] = ["plant.csv", "plant-truth.json"];
@@ -149,7 +149,7 @@ fn simulate(
     // The yardstick costs a simulated day, which a run without attacks need not pay.
     let sigma = (!day.schedule.is_empty()).then(|| NominalSigma::measure(day.switches()));
     let mut plant = day.plant(seed);
-    let mut row = Row::default();
+    let mut row = PlantRow::default();
     let mut line = Vec::with_capacity(1024);
     let mut watched: Vec<Comparison> = Vec::with_capacity(day.schedule.len());
 
@@ -217,7 +217,7 @@ fn header_line(line: &mut Vec<u8>) {
     line.extend_from_slice(b",Attack\n");
 }
 
-fn row_line(line: &mut Vec<u8>, time: Timestamp, row: &Row, attacked: bool) {
+fn row_line(line: &mut Vec<u8>, time: Timestamp, row: &PlantRow, attacked: bool) {
     let civil = TimeZone::UTC.to_datetime(time);
     write!(line, "{}", civil.strftime("%Y-%m-%d %H:%M:%S"))
         .expect("memory takes all, and the pattern has no field that a civil time lacks");
@@ -406,7 +406,7 @@ mod tests {
             write(&short_run(), 2, folder.path(), &AtomicBool::new(false)).expect("written");
         let day = Day::plan(&short_run()).expect("sound settings");
         let mut plant = Plant::new(2, Switches::default(), &day.schedule);
-        let mut row = Row::default();
+        let mut row = PlantRow::default();
 
         let mut reader = csv::Reader::from_path(&report.csv).expect("readable");
         let header = reader.headers().expect("a header").clone();

@@ -19,7 +19,7 @@ use tokio::sync::mpsc;
 use super::live::Sink;
 use super::{MakeError, is_wanted};
 use crate::base::broker::Access;
-use crate::stream::plant::{Row, Tag};
+use crate::stream::plant::{PlantRow, Tag};
 
 /// The topic of a row.
 pub(crate) const TOPIC: &str = "plant/row";
@@ -129,7 +129,7 @@ async fn deliver(options: MqttOptions, mut rows: mpsc::Receiver<Vec<u8>>, progre
 }
 
 impl Sink for Publisher {
-    fn take(&mut self, time: Timestamp, row: &Row) -> Result<(), MakeError> {
+    fn take(&mut self, time: Timestamp, row: &PlantRow) -> Result<(), MakeError> {
         let mut text = Vec::with_capacity(4096);
         write!(text, "{{\"timestamp\":\"{time}\"")?;
         for (tag, value) in Tag::ALL.iter().zip(&row.0) {

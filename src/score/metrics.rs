@@ -30,6 +30,11 @@ pub(crate) mod step;
 /// subtract, so the caller chooses the unit and keeps to it.
 pub(crate) type Tick = i64;
 
+/// A step as a tick; no stream is as long as ticks can count.
+pub(crate) fn tick(step: usize) -> Tick {
+    Tick::try_from(step).unwrap_or(Tick::MAX)
+}
+
 /// A stretch of time, both ends inclusive. One that ends before it starts is empty.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 pub(crate) struct Window {

@@ -3,6 +3,7 @@
 use jiff::Timestamp;
 
 use super::metrics::incident::TAIL;
+pub(crate) use super::metrics::tick;
 use super::metrics::{Tick, Window, disjoint};
 use crate::stream::{Event, Layout};
 
@@ -78,9 +79,4 @@ impl Truth {
         let busy: Tick = disjoint(&busy).into_iter().map(|w| w.shared(all).ticks().max(0)).sum();
         self.steps - busy as usize
     }
-}
-
-/// A step as a tick; no stream is as long as ticks can count.
-pub(crate) fn tick(step: usize) -> Tick {
-    Tick::try_from(step).unwrap_or(Tick::MAX)
 }

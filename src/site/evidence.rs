@@ -252,12 +252,7 @@ impl EvidenceHalf {
 
     /// The model and the grader take a step.
     pub(crate) fn look(&mut self, y: &[f32], inputs: &[f32], alert: SensorAlert) -> Reading {
-        self.model.step(y, None);
-        let out = self.model.output();
-        let sample = Sample { y, y_hat: &out.y_hat, r: &out.r, x_hat: &out.x_hat, inputs };
-        let reading = self.grader.step(sample, alert);
-        self.distance = reading.distance;
-        self.renew(y, reading);
+        let reading = self.look_only(y, inputs, alert);
         if let Some(sending) = self.tier2.as_mut().and_then(|tier2| tier2.sending.as_mut()) {
             sending.step(y, None);
         }
@@ -324,14 +319,16 @@ impl EvidenceHalf {
         }
     }
 
-    /// A step of a gap: the model predicts, the grader sees nothing.
-    pub(crate) fn look_at_nothing(&mut self, y: &[f32], inputs: &[f32], alert: SensorAlert) {
+    /// The same for a step of which nothing is sent: in a gap the model predicts, and the grader sees
+    /// nothing.
+    pub(crate) fn look_only(&mut self, y: &[f32], inputs: &[f32], alert: SensorAlert) -> Reading {
         self.model.step(y, None);
         let out = self.model.output();
         let sample = Sample { y, y_hat: &out.y_hat, r: &out.r, x_hat: &out.x_hat, inputs };
         let reading = self.grader.step(sample, alert);
         self.distance = reading.distance;
         self.renew(y, reading);
+        reading
     }
 
     fn renew(&mut self, y: &[f32], reading: Reading) {

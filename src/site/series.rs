@@ -64,6 +64,7 @@ pub(crate) fn series(
     Ok(series)
 }
 
-fn set(matrix: &mut Array2<f32>, t: usize, values: &[f32]) {
+/// Writes row `t`.
+pub(crate) fn set(matrix: &mut Array2<f32>, t: usize, values: &[f32]) {
     matrix.row_mut(t).iter_mut().zip(values).for_each(|(to, &v)| *to = v);
 }

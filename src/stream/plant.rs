@@ -40,7 +40,7 @@ pub(crate) use day::{Day, PlantStream, default_clients};
 pub(crate) use effect::{Comparison, Effect, NominalSigma};
 #[cfg(test)]
 pub(crate) use tags::COUNT;
-pub(crate) use tags::{Process, Row, Tag, header};
+pub(crate) use tags::{PlantRow, Process, Tag, header};
 pub(crate) use tampering::Staged;
 
 use boiler::Boiler;
@@ -116,7 +116,7 @@ impl Plant {
     }
 
     /// One second: fills `row`, and gives the index in the schedule of the attack that is on.
-    pub(crate) fn step(&mut self, row: &mut Row) -> Option<usize> {
+    pub(crate) fn step(&mut self, row: &mut PlantRow) -> Option<usize> {
         let Self { noise, operator, load, boiler, steam, turbine, storage, tampering, .. } = self;
         let attack = tampering.begin(self.step);
 
@@ -128,7 +128,7 @@ impl Plant {
         storage.step(operator, load, steam.power_mw, tampering);
 
         // Switches and lamps that never change stay at 0, whatever the caller's row held.
-        *row = Row::default();
+        *row = PlantRow::default();
         operator.record(row);
         load.record(row);
         boiler.measure(row, noise);

@@ -5,10 +5,10 @@ use std::fmt::Write;
 
 use ratatui::buffer::{Buffer, Cell};
 use ratatui::style::{Color, Modifier};
-use ratatui::text::Span;
 
 use super::{Run, rows, runs};
 use crate::console::glyph::BLOCKS;
+use crate::console::view::pen::width;
 
 const CELL: (u32, u32) = (9, 18);
 /// From the top of a cell to the line that letters stand on.
@@ -127,11 +127,6 @@ fn pieces(text: &str) -> Vec<(u16, String)> {
         column = column.saturating_add(width(word)).saturating_add(1);
     }
     pieces
-}
-
-/// Cells that a text takes.
-fn width(text: &str) -> u16 {
-    Span::raw(text).width().min(usize::from(u16::MAX)) as u16
 }
 
 /// From the top of its cell, and how tall, a block is; nothing for a letter.

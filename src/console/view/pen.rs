@@ -214,26 +214,35 @@ pub(crate) fn whole(spans: Vec<Span<'static>>, kept: usize, room: u16) -> Line<'
 
 /// `text` broken between words where it can be, and inside them where it must be.
 pub(crate) fn wrapped(text: &str, room: u16) -> Vec<String> {
-    let room = room.max(1);
-    let mut lines = Vec::new();
+    indented(text, "", room)
+}
+
+/// The same with `indent` before every line but the first.
+pub(crate) fn indented(text: &str, indent: &str, room: u16) -> Vec<String> {
+    let mut lines: Vec<String> = Vec::new();
     let mut line = String::new();
+    let room_of = |lines: &[String]| {
+        let taken = if lines.is_empty() { 0 } else { width(indent) };
+        room.saturating_sub(taken).max(1)
+    };
     for mut word in text.split(' ') {
         let needed = width(&line).saturating_add(1).saturating_add(width(word));
-        if !line.is_empty() && needed > room {
+        if !line.is_empty() && needed > room_of(&lines) {
             lines.push(mem::take(&mut line));
         }
         if !line.is_empty() {
             line.push(' ');
         }
         // Only a word at the start of a line can still be too long.
-        while width(word) > room {
-            let (fits, rest) = word.split_at(bytes_within(word, room));
+        while width(word) > room_of(&lines) {
+            let (fits, rest) = word.split_at(bytes_within(word, room_of(&lines)));
             lines.push(fits.to_owned());
             word = rest;
         }
         line.push_str(word);
     }
     lines.push(line);
+    lines.iter_mut().skip(1).for_each(|line| line.insert_str(0, indent));
     lines
 }
 
@@ -257,6 +266,23 @@ mod tests {
             wrapped("not found in /some/long/folder", 12),
             ["not found in", "/some/long/f", "older"]
         );
+    }
+
+    #[test]
+    fn a_long_line_is_shown_whole_in_as_many_rows_as_it_needs() {
+        let wrapped = |line: &str, room: u16| indented(line, "  ", room);
+        assert_eq!(wrapped("opened #1", 20), ["opened #1"]);
+        assert_eq!(wrapped("", 20), [""]);
+        assert_eq!(wrapped("C has joined the run", 12), ["C has joined", "  the run"]);
+        assert_eq!(wrapped("abcdefghijklm", 8), ["abcdefgh", "  ijklm"]);
+        let line =
+            "10:38  C asks to join with another model, 00000000000000ab: no client is calibrated";
+        for room in 5..40 {
+            let rows = wrapped(line, room);
+            assert!(rows.iter().all(|row| width(row) <= room), "{room}: {rows:?}");
+            let letters = |text: &str| text.replace(' ', "");
+            assert_eq!(letters(&rows.concat()), letters(line));
+        }
     }
 
     proptest! {

@@ -7,21 +7,7 @@ use crate::session::privacy::BudgetSettings;
 impl Knob {
     /// The key of a session that holds its value; a client's own τ goes by the common one.
     pub(crate) fn key(self) -> &'static str {
-        match self {
-            Self::TauC(_) => "thresholds.tau_c",
-            Self::TauA(_) => "thresholds.tau_a",
-            Self::Vote => "thresholds.vote",
-            Self::Deadband => "thresholds.deadband",
-            Self::Arl0 => "thresholds.arl0",
-            Self::Mode => "mode",
-            Self::EpsilonFlag => "privacy.epsilon_flag",
-            Self::EpsilonFlagA => "privacy.epsilon_flag_a",
-            Self::EpsilonC => "privacy.epsilon_c",
-            Self::EpsilonA => "privacy.epsilon_a",
-            Self::EpsilonG => "privacy.epsilon_g",
-            Self::Delta => "privacy.delta",
-            Self::Budget => "privacy.budget",
-        }
+        self.row().key
     }
 
     /// Its value as a session has it.

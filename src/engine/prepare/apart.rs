@@ -11,11 +11,8 @@ mod site;
 use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 
-use serde::Deserialize;
-
 pub(crate) use self::server::{ServerModels, ServerPart};
 pub(crate) use self::site::{SiteModels, SitePart};
-use super::stored::unusable;
 use super::{Stage, fingerprint};
 use crate::engine::error::PrepareError;
 use crate::nn::checkpoint::{
@@ -33,14 +30,6 @@ fn id_of(f_s: &LstmFc) -> u64 {
     }
     // The upper half would do as well: all bits of an FNV digest depend on all input.
     hasher.finish().0 as u64
-}
-
-fn read<T: for<'a> Deserialize<'a>>(
-    checkpoint: &Checkpoint,
-    file: &Path,
-) -> Result<T, CheckpointError> {
-    serde_json::from_str(&checkpoint.thresholds)
-        .map_err(|why| unusable(file, format!("the calibration cannot be read: {why}")))
 }
 
 /// Where a part is kept between runs.

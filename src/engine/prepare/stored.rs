@@ -54,7 +54,7 @@ pub(crate) fn keep_oracle(
         return Ok(());
     }
     let mut checkpoint = Checkpoint::load(&prepared.file, None)?;
-    let mut kept = calibration(&checkpoint, &prepared.file)?;
+    let mut kept: Calibration = header(&checkpoint, &prepared.file)?;
     kept.together = Some(together.clone());
     checkpoint.thresholds = json("the calibration", &kept)?;
     checkpoint.save(&prepared.file)?;
@@ -68,7 +68,10 @@ pub(super) fn unusable(file: &Path, what: String) -> CheckpointError {
 }
 
 /// The header of a checkpoint that was read from `file`.
-fn calibration(checkpoint: &Checkpoint, file: &Path) -> Result<Calibration, CheckpointError> {
+pub(super) fn header<T: for<'a> Deserialize<'a>>(
+    checkpoint: &Checkpoint,
+    file: &Path,
+) -> Result<T, CheckpointError> {
     serde_json::from_str(&checkpoint.thresholds)
         .map_err(|why| unusable(file, format!("the calibration cannot be read: {why}")))
 }
@@ -79,7 +82,7 @@ pub(super) fn restore(
     file: &Path,
     session: &Session,
 ) -> Result<Prepared, CheckpointError> {
-    let calibration = calibration(&checkpoint, file)?;
+    let calibration: Calibration = header(&checkpoint, file)?;
     let fits = SiteFit::from_bytes(&checkpoint.fits)
         .map_err(|why| unusable(file, format!("the fits of the sites cannot be read: {why}")))?;
     let (models, calibrated) = (checkpoint.clients.len(), calibration.clients.len());

@@ -8,8 +8,8 @@ use crate::fact::{Fact, Value};
 use crate::incident::{Closed, Closing, Edit, OperatorAction, Order, Refusal};
 use crate::privacy::{PrivacyError, Provenance};
 use crate::server::Server;
-use crate::session::Mode;
 use crate::session::privacy::BudgetSettings;
+use crate::session::{Mode, Tau};
 use crate::site::Site;
 use crate::site::flags::{FlagRule, thresholds_at};
 
@@ -54,23 +54,10 @@ impl Run {
     }
 
     pub(crate) fn turned(&self, knob: Knob) -> Turn {
-        let own = |client: usize, which: usize| self.own_tau.get(client).and_then(|t| t[which]);
-        match knob {
-            Knob::TauC(Some(m)) => knob.at(own(m, 0)),
-            Knob::TauA(Some(m)) => knob.at(own(m, 1)),
-            Knob::Mode => knob.at(self.mode),
-            Knob::TauC(None)
-            | Knob::TauA(None)
-            | Knob::Vote
-            | Knob::Deadband
-            | Knob::Arl0
-            | Knob::EpsilonFlag
-            | Knob::EpsilonFlagA
-            | Knob::EpsilonC
-            | Knob::EpsilonA
-            | Knob::EpsilonG
-            | Knob::Delta
-            | Knob::Budget => knob.as_written(&self.session),
+        match knob.own_tau() {
+            Some((client, which)) => knob.at(self.own_tau.get(client).and_then(|own| own[which])),
+            None if knob == Knob::Mode => knob.at(self.mode),
+            None => knob.as_written(&self.session),
         }
     }
 
@@ -215,58 +202,33 @@ impl Run {
     fn apply(&mut self, turn: Turn, facts: &mut Vec<Fact>) -> Result<(), RunError> {
         self.tuned = true;
         let (period_s, now, number) = (self.layout.period_s, self.now(), turn.to.number());
-        let (tau, privacy) = (&mut self.session.thresholds, &mut self.session.privacy);
         match turn.knob {
-            // Every client needs a τ: the common one is never taken away.
-            Knob::TauC(None) => tau.tau_c = turn.to.tau().unwrap_or(tau.tau_c),
-            Knob::TauA(None) => tau.tau_a = turn.to.tau().unwrap_or(tau.tau_a),
-            Knob::TauC(Some(m)) => self.own_tau[m][0] = turn.to.tau(),
-            Knob::TauA(Some(m)) => self.own_tau[m][1] = turn.to.tau(),
+            Knob::TauC(_) | Knob::TauA(_) => set_own(&mut self.own_tau, turn),
             Knob::Vote => {
-                tau.vote = turn.to.vote();
                 for server in self.exchange.servers_mut() {
                     server.set_vote(turn.to.vote());
                 }
             }
-            Knob::Deadband => tau.deadband = number.unwrap_or(1.0),
             Knob::Arl0 => {
-                tau.arl0.seconds = number.unwrap_or(tau.arl0.seconds);
+                let seconds = number.unwrap_or(self.session.thresholds.arl0.seconds);
                 for server in self.exchange.servers_mut() {
-                    server.set_arl0(tau.arl0.seconds / period_s);
+                    server.set_arl0(seconds / period_s);
                 }
             }
             Knob::Mode => self.change_mode(turn.to.mode().unwrap_or(self.mode), facts)?,
             Knob::EpsilonFlag => {
                 self.exchange.each_site(|site, send| site.set_epsilon(number, send))?;
-                privacy.epsilon_flag = number;
-                if number.is_some() && Provenance::of(&self.session) != Provenance::Seeded {
-                    self.exchange.protects();
-                }
-                if !self.session.privacy.tells_faults() {
-                    self.exchange.servers_mut().for_each(Server::forget_faults);
-                }
             }
             Knob::EpsilonFlagA => {
                 for site in self.exchange.sites_mut() {
                     site.set_epsilon_a(number)?;
                 }
-                privacy.epsilon_flag_a = number;
-                if number.is_some() && Provenance::of(&self.session) != Provenance::Seeded {
-                    self.exchange.protects();
-                }
-                if !self.session.privacy.tells_faults() {
-                    self.exchange.servers_mut().for_each(Server::forget_faults);
-                }
             }
-            Knob::EpsilonC => privacy.epsilon_c = number,
-            Knob::EpsilonA => privacy.epsilon_a = number,
-            Knob::EpsilonG => privacy.epsilon_g = number,
             Knob::Delta => {
-                let delta = number.unwrap_or(privacy.delta);
+                let delta = number.unwrap_or(self.session.privacy.delta);
                 for site in self.exchange.sites_mut() {
                     site.set_delta(delta, now)?;
                 }
-                privacy.delta = delta;
             }
             Knob::Budget => {
                 let budget = self.budget_of(number)?;
@@ -277,6 +239,19 @@ impl Run {
                 let form = self.budget;
                 let settings = number.map(|epsilon| BudgetSettings { epsilon, ..form });
                 self.session.privacy.budget = settings;
+            }
+            Knob::Deadband | Knob::EpsilonC | Knob::EpsilonA | Knob::EpsilonG => {}
+        }
+        // The session keeps the method and the form of the budget that it was opened with.
+        if !matches!(turn.knob, Knob::Mode | Knob::Budget) {
+            turn.write_to(&mut self.session);
+        }
+        if matches!(turn.knob, Knob::EpsilonFlag | Knob::EpsilonFlagA) {
+            if number.is_some() && Provenance::of(&self.session) != Provenance::Seeded {
+                self.exchange.protects();
+            }
+            if !self.session.privacy.tells_faults() {
+                self.exchange.servers_mut().for_each(Server::forget_faults);
             }
         }
         let privacy = &self.session.privacy;
@@ -317,36 +292,14 @@ impl Run {
 
     /// The same for sites that are held elsewhere; none where there are none.
     pub(super) fn rules_of(&self, sites: &[Site], trial: Option<Turn>) -> Vec<FlagRule> {
-        let mut deadband = self.session.thresholds.deadband;
-        let tau = &self.session.thresholds;
-        let mut common = [Some(tau.tau_c), Some(tau.tau_a)];
-        let mut own = self.own_tau.clone();
-        if let Some(Turn { knob, to }) = trial {
-            let tau = match knob {
-                Knob::TauC(None) => Some((&mut common, 0)),
-                Knob::TauA(None) => Some((&mut common, 1)),
-                Knob::TauC(Some(m)) => Some((&mut own[m], 0)),
-                Knob::TauA(Some(m)) => Some((&mut own[m], 1)),
-                Knob::Deadband => {
-                    deadband = to.number().unwrap_or(1.0);
-                    None
-                }
-                Knob::Vote
-                | Knob::Arl0
-                | Knob::Mode
-                | Knob::EpsilonFlag
-                | Knob::EpsilonFlagA
-                | Knob::EpsilonC
-                | Knob::EpsilonA
-                | Knob::EpsilonG
-                | Knob::Delta
-                | Knob::Budget => None,
-            };
-            if let Some((tau, which)) = tau {
-                tau[which] = to.tau();
-            }
+        let (mut session, mut own) = (self.session.clone(), self.own_tau.clone());
+        if let Some(turn) = trial {
+            turn.write_to(&mut session);
+            set_own(&mut own, turn);
         }
-        let tau = |m: usize, which: usize| own[m][which].or(common[which]).unwrap_or_default();
+        let common = [session.thresholds.tau_c, session.thresholds.tau_a];
+        let deadband = session.thresholds.deadband;
+        let tau = |m: usize, which: usize| own[m][which].unwrap_or(common[which]);
         sites
             .iter()
             .enumerate()
@@ -355,6 +308,13 @@ impl Run {
                 deadband: deadband as f32,
             })
             .collect()
+    }
+}
+
+/// Sets a client's own τ, where the knob is one.
+fn set_own(own: &mut [[Option<Tau>; 2]], turn: Turn) {
+    if let Some((client, which)) = turn.knob.own_tau() {
+        own[client][which] = turn.to.tau();
     }
 }
 

@@ -45,13 +45,7 @@ fn said(run: &mut Run) -> (Vec<Fact>, Vec<String>) {
 }
 
 fn named(facts: &[Fact]) -> Vec<String> {
-    let root = |fact: &Fact| match fact {
-        Fact::Opened(incident) | Fact::Updated(incident) | Fact::Closed(incident) => {
-            incident.root.clone()
-        }
-        _ => None,
-    };
-    facts.iter().filter_map(root).collect()
+    facts.iter().filter_map(|fact| fact.incident()?.root.clone()).collect()
 }
 
 #[test]

@@ -40,10 +40,7 @@ fn facts(session: &Session, prepared: &Prepared) -> Vec<Fact> {
 }
 
 fn incidents(facts: &[Fact]) -> impl Iterator<Item = &crate::fact::Incident> {
-    facts.iter().filter_map(|fact| match fact {
-        Fact::Opened(incident) | Fact::Updated(incident) | Fact::Closed(incident) => Some(incident),
-        _ => None,
-    })
+    facts.iter().filter_map(Fact::incident)
 }
 
 #[test]

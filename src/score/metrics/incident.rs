@@ -5,7 +5,7 @@
 
 use serde::Serialize;
 
-use super::{Rates, Tick, Window, share};
+use super::{Rates, Tick, Window, share, tick};
 
 /// A stretch of time with the client it is about: an anomaly and its origin, or a declared incident
 /// and its root.
@@ -73,10 +73,6 @@ pub(crate) fn group<L: PartialEq + Copy>(names: &[Option<L>], gap: usize) -> Vec
             Some(Named { window: Window::new(tick(first), tick(last)), name })
         })
         .collect()
-}
-
-fn tick(step: usize) -> Tick {
-    Tick::try_from(step).unwrap_or(Tick::MAX)
 }
 
 fn majority<L: PartialEq + Copy>(names: &[Option<L>]) -> Option<L> {

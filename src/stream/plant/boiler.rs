@@ -10,7 +10,7 @@ use super::Steam;
 use super::dynamics::{Lag, Wander};
 use super::noise::{Noise, Source};
 use super::operator::Operator;
-use super::tags::{Row, Tag};
+use super::tags::{PlantRow, Tag};
 use super::tampering::Tampering;
 
 mod control;
@@ -157,7 +157,7 @@ impl Boiler {
     }
 
     /// Reads the sensors; what the loops need of them is kept for the next second.
-    pub(super) fn measure(&mut self, row: &mut Row, noise: &mut Noise) {
+    pub(super) fn measure(&mut self, row: &mut PlantRow, noise: &mut Noise) {
         let mut n = |source| noise.normal(source);
 
         let ft01 = 61.48 * (self.inflow / 993.0).powi(2) + 0.5 * n(Source::InflowMeter);

@@ -6,7 +6,7 @@ use jiff::Timestamp;
 use jiff::tz::TimeZone;
 
 use super::attack::{self, Attack, CATALOGUE};
-use super::tags::{Process, Row, header};
+use super::tags::{PlantRow, Process, header};
 use super::tampering::Staged;
 use super::{Plant, Switches};
 use crate::session::mark::civil;
@@ -135,7 +135,7 @@ pub(crate) fn default_clients() -> Vec<ClientSettings> {
 pub(crate) struct PlantStream {
     day: Day,
     plant: Plant,
-    row: Row,
+    row: PlantRow,
     columns: Columns,
     events: Vec<Event>,
 }
@@ -156,7 +156,7 @@ impl PlantStream {
         }
         .map_err(|what| StreamError::Header { file: "built-in plant".into(), what })?;
         let events = day.schedule.iter().map(|staged| event(&day, staged, &columns)).collect();
-        Ok(Self { plant: day.plant(seed), day, row: Row::default(), columns, events })
+        Ok(Self { plant: day.plant(seed), day, row: PlantRow::default(), columns, events })
     }
 }
 

@@ -1,6 +1,6 @@
 //! What an attack does to each process, measured against the run without it.
 
-use super::tags::{COUNT, Process, Row, Tag};
+use super::tags::{COUNT, PlantRow, Process, Tag};
 use super::{Plant, Switches};
 
 /// Seconds after the end of an attack in which its effects are still looked for.
@@ -20,7 +20,7 @@ impl NominalSigma {
     /// change it, and because a table would silently outlive the equations it was measured on.
     pub(crate) fn measure(switches: Switches) -> Self {
         let mut plant = Plant::new(1, switches, &[]);
-        let mut row = Row::default();
+        let mut row = PlantRow::default();
         let mut moments = Moments::default();
         for _ in 0..86_400 {
             plant.step(&mut row);
@@ -46,7 +46,7 @@ impl Default for Moments {
 }
 
 impl Moments {
-    pub(super) fn add(&mut self, row: &Row) {
+    pub(super) fn add(&mut self, row: &PlantRow) {
         self.n += 1.0;
         for ((x, mean), squares) in row.0.iter().zip(&mut self.mean).zip(&mut self.squares) {
             let delta = x - *mean;
@@ -91,7 +91,7 @@ pub(crate) struct Comparison<'a> {
     start: u64,
     until: u64,
     /// The last differences, a place per second modulo [`MEAN_S`].
-    recent: [Row; MEAN_S],
+    recent: [PlantRow; MEAN_S],
     effects: [Effect; 3],
 }
 
@@ -112,7 +112,7 @@ impl<'a> Comparison<'a> {
             sigma,
             start,
             until: start + u64::from(duration_s) + TAIL_S,
-            recent: [Row::default(); MEAN_S],
+            recent: [PlantRow::default(); MEAN_S],
             effects: Process::ALL.map(|process| Effect {
                 onset_s: None,
                 over_s: 0,
@@ -124,12 +124,12 @@ impl<'a> Comparison<'a> {
     }
 
     /// Takes the attacked plant's next row; `false` once the tail is over and nothing is taken.
-    pub(crate) fn observe(&mut self, attacked: &Row) -> bool {
+    pub(crate) fn observe(&mut self, attacked: &PlantRow) -> bool {
         let step = self.twin.next_step();
         if step >= self.until {
             return false;
         }
-        let mut unharmed = Row::default();
+        let mut unharmed = PlantRow::default();
         self.twin.step(&mut unharmed);
         let elapsed = step - self.start;
         let slot = (elapsed % MEAN_S as u64) as usize;

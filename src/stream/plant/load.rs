@@ -7,7 +7,7 @@ use super::Switches;
 use super::dynamics::{Lag, Wander};
 use super::noise::{Noise, Source};
 use super::operator::{Operator, SetPoint};
-use super::tags::{Row, Tag};
+use super::tags::{PlantRow, Tag};
 
 /// A swing of the load: a sine whose pace wanders, so that it never repeats itself.
 #[derive(Debug, Clone)]
@@ -98,7 +98,7 @@ impl Load {
         self.gate_filtered.toward(gate)
     }
 
-    pub(super) fn record(&self, row: &mut Row) {
+    pub(super) fn record(&self, row: &mut PlantRow) {
         row[Tag::P4_LD] = self.demand_mw;
         row[Tag::P4_ST_LD] = self.steam_mw;
         row[Tag::P4_ST_GOV] = self.gate_recorded;

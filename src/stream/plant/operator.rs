@@ -7,7 +7,7 @@ use rand::RngExt as _;
 
 use super::dynamics::Slew;
 use super::noise::Source;
-use super::tags::{Row, Tag};
+use super::tags::{PlantRow, Tag};
 use crate::base::rng::{self, Rng};
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -179,7 +179,7 @@ impl Operator {
         self.set_points[set_point as usize].value
     }
 
-    pub(super) fn record(&self, row: &mut Row) {
+    pub(super) fn record(&self, row: &mut PlantRow) {
         for (range, set_point) in RANGES.iter().zip(&self.set_points) {
             row[range.tag] = set_point.value;
         }

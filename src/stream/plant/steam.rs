@@ -2,7 +2,7 @@
 
 use super::Steam;
 use super::dynamics::Lag;
-use super::tags::{Row, Tag};
+use super::tags::{PlantRow, Tag};
 
 /// Speed at which the nominal power is reached, rpm.
 pub(super) const NOMINAL_RPM: f64 = 884.0;
@@ -53,7 +53,7 @@ impl SteamTurbine {
         self.power_mw
     }
 
-    pub(super) fn record(&self, row: &mut Row) {
+    pub(super) fn record(&self, row: &mut PlantRow) {
         row[Tag::P2_SCST] = self.trim_rpm;
         row[Tag::P4_ST_FD] = self.frequency_deviation.value;
         row[Tag::P4_ST_PO] = self.power_mw;

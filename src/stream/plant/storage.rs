@@ -8,7 +8,7 @@ use super::dynamics::{Lag, Slew};
 use super::load::Load;
 use super::noise::{Noise, Source};
 use super::operator::{Operator, SetPoint};
-use super::tags::{Row, Tag};
+use super::tags::{PlantRow, Tag};
 use super::tampering::Tampering;
 
 /// Hydro power per count of valve opening, MW.
@@ -98,7 +98,7 @@ impl Storage {
         self.power_mw.toward((MW_PER_COUNT * discharge).min(100.0));
     }
 
-    pub(super) fn measure(&self, row: &mut Row, noise: &mut Noise) {
+    pub(super) fn measure(&self, row: &mut PlantRow, noise: &mut Noise) {
         let mut n = |source| noise.normal(source);
         row[Tag::P3_FIT01] = (25.0 + self.inflow.value + 5.0 * n(Source::StorageFlow)).round();
         row[Tag::P3_LIT01] = (self.level + 30.0 * n(Source::StorageLevel)).round();

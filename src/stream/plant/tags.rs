@@ -193,15 +193,15 @@ impl Process {
 
 /// The recorded values of one second.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub(crate) struct Row(pub(crate) [f64; COUNT]);
+pub(crate) struct PlantRow(pub(crate) [f64; COUNT]);
 
-impl Default for Row {
+impl Default for PlantRow {
     fn default() -> Self {
         Self([0.0; COUNT])
     }
 }
 
-impl Index<Tag> for Row {
+impl Index<Tag> for PlantRow {
     type Output = f64;
 
     fn index(&self, tag: Tag) -> &f64 {
@@ -209,7 +209,7 @@ impl Index<Tag> for Row {
     }
 }
 
-impl IndexMut<Tag> for Row {
+impl IndexMut<Tag> for PlantRow {
     fn index_mut(&mut self, tag: Tag) -> &mut f64 {
         &mut self.0[tag as usize]
     }

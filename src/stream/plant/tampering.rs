@@ -1,7 +1,7 @@
 //! Attacks at work: what they add to set points, do to commands and hide from the record.
 
 use super::attack::{Action, Attack, Shape};
-use super::tags::{Row, Tag};
+use super::tags::{PlantRow, Tag};
 
 /// An attack that is to begin at a given step of the run.
 #[derive(Debug, Clone, Copy)]
@@ -104,7 +104,7 @@ impl Tampering {
     }
 
     /// Replays what is to be hidden, and keeps the record for replays to come.
-    pub(super) fn record(&mut self, row: &mut Row) {
+    pub(super) fn record(&mut self, row: &mut PlantRow) {
         if let Some(running) = self.active.and_then(|i| self.schedule[i].as_ref()) {
             let attack = running.staged.attack;
             for action in attack.actions {
@@ -134,7 +134,7 @@ fn level(shape: Shape, elapsed: u64, duration_s: u32) -> Option<f64> {
 /// The last rows as they were recorded.
 #[derive(Debug, Clone)]
 struct Tape {
-    rows: Vec<Row>,
+    rows: Vec<PlantRow>,
     length: usize,
     next: usize,
 }
@@ -144,7 +144,7 @@ impl Tape {
         Self { rows: Vec::with_capacity(length), length, next: 0 }
     }
 
-    fn push(&mut self, row: &Row) {
+    fn push(&mut self, row: &PlantRow) {
         if self.rows.len() < self.length {
             self.rows.push(*row);
         } else if self.length > 0 {
@@ -154,7 +154,7 @@ impl Tape {
     }
 
     /// The row `seconds` before the one that comes next; none when the run is younger than that.
-    fn back(&self, seconds: usize) -> Option<&Row> {
+    fn back(&self, seconds: usize) -> Option<&PlantRow> {
         let place = self.rows.len().checked_sub(seconds)?;
         self.rows.get((self.next + place) % self.length)
     }

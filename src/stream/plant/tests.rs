@@ -17,9 +17,9 @@ fn tag(name: &str) -> Tag {
     Tag::ALL.into_iter().find(|tag| tag.name() == name).expect("a tag of HAI 22.04")
 }
 
-fn nominal_day(seed: u64, switches: Switches, mut see: impl FnMut(&Row)) {
+fn nominal_day(seed: u64, switches: Switches, mut see: impl FnMut(&PlantRow)) {
     let mut plant = Plant::new(seed, switches, &[]);
-    let mut row = Row::default();
+    let mut row = PlantRow::default();
     for _ in 0..86_400 {
         plant.step(&mut row);
         see(&row);
@@ -38,13 +38,13 @@ fn alone(id: &str, lead: u64) -> [Staged; 1] {
 
 /// The rows of a run from `lead` seconds before its only attack to `tail` seconds after, and the
 /// rows of the counterfactual.
-fn with_and_without(id: &str, lead: u64, tail: u64) -> (Staged, Vec<Row>, Vec<Row>) {
+fn with_and_without(id: &str, lead: u64, tail: u64) -> (Staged, Vec<PlantRow>, Vec<PlantRow>) {
     let [staged] = alone(id, lead);
     let mut plant = Plant::new(3, Switches::default(), &[staged]);
     let mut twin = plant.clone();
     twin.forgo(0);
-    let run = |plant: &mut Plant| -> Vec<Row> {
-        let mut row = Row::default();
+    let run = |plant: &mut Plant| -> Vec<PlantRow> {
+        let mut row = PlantRow::default();
         (0..staged.end() + tail)
             .map(|_| {
                 plant.step(&mut row);
@@ -124,7 +124,7 @@ fn every_attack_reaches_the_processes_it_should_and_no_other() {
     let schedule = attack_day();
     for seed in [2, 5, 8] {
         let mut plant = Plant::new(seed, Switches::default(), &schedule);
-        let mut row = Row::default();
+        let mut row = PlantRow::default();
         let mut comparisons: Vec<Comparison> = Vec::new();
         for step in 0..86_400 {
             if let Some(next) = schedule.get(comparisons.len())
@@ -167,7 +167,7 @@ fn the_same_seed_gives_the_same_bits_and_another_seed_does_not() {
     let schedule = attack_day();
     let run = |seed| {
         let mut plant = Plant::new(seed, Switches::default(), &schedule);
-        let mut row = Row::default();
+        let mut row = PlantRow::default();
         let mut bits = Vec::new();
         for _ in 0..6000 {
             plant.step(&mut row);
@@ -187,7 +187,7 @@ fn the_same_seed_gives_the_same_bits_and_another_seed_does_not() {
 fn a_clone_without_the_attack_is_the_run_without_it() {
     let (staged, attacked, unharmed) = with_and_without("S103", 400, 200);
     let mut never = Plant::new(3, Switches::default(), &[]);
-    let mut row = Row::default();
+    let mut row = PlantRow::default();
     for (step, twin) in unharmed.iter().enumerate() {
         never.step(&mut row);
         assert_eq!(row, *twin, "step {step}");
@@ -296,7 +296,7 @@ fn grid_feedback_carries_a_storage_attack_to_the_boiler() {
     let sigma = NominalSigma::measure(switches);
     let [staged] = alone("S302", 2000);
     let mut plant = Plant::new(2, switches, &[staged]);
-    let mut row = Row::default();
+    let mut row = PlantRow::default();
     for _ in 0..staged.start {
         plant.step(&mut row);
     }
@@ -422,7 +422,7 @@ fn every_attack_has_its_own_name_and_time_to_die_away() {
 #[test]
 fn a_row_holds_all_tags_whatever_it_held_before() {
     let plant = Plant::new(1, Switches::default(), &[]);
-    let (mut clean, mut used) = (Row::default(), Row([f64::NAN; COUNT]));
+    let (mut clean, mut used) = (PlantRow::default(), PlantRow([f64::NAN; COUNT]));
     plant.clone().step(&mut clean);
     plant.clone().step(&mut used);
     assert_eq!(clean, used);

@@ -4,7 +4,7 @@ use super::dynamics::{Lag, Slew, Wander};
 use super::noise::{Noise, Source};
 use super::operator::{Operator, SetPoint};
 use super::steam::{NOMINAL_RPM, SteamTurbine};
-use super::tags::{Row, Tag};
+use super::tags::{PlantRow, Tag};
 use super::tampering::Tampering;
 
 /// Controller output that holds the shaft at [`HELD_RPM`].
@@ -188,7 +188,7 @@ impl Turbine {
         self.speed_seen = (rpm + flutter).max(0.0);
     }
 
-    pub(super) fn record(&self, row: &mut Row, noise: &mut Noise) {
+    pub(super) fn record(&self, row: &mut PlantRow, noise: &mut Noise) {
         let running = matches!(self.state, State::Running);
         row[Tag::P2_24Vdc] = 28.033 + 0.003 * noise.normal(Source::SupplyVoltage);
         row[Tag::P2_ATSW_Lamp] = 1.0;

@@ -5,11 +5,11 @@ use std::path::{Path, PathBuf};
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
-use super::{id_of, keep, part_file, read};
+use super::{id_of, keep, part_file};
 use crate::base::rng;
 use crate::engine::error::PrepareError;
 use crate::engine::prepare::fingerprint::json;
-use crate::engine::prepare::stored::unusable;
+use crate::engine::prepare::stored::{header, unusable};
 use crate::engine::prepare::{FEDERATION, Influences, Prepared, TrainingSpent, fingerprint, hooks};
 use crate::federation::apart::ServerHalf;
 use crate::federation::{FederationError, History};
@@ -48,7 +48,7 @@ impl ServerModels {
         file: &Path,
         session: &Session,
     ) -> Result<Self, CheckpointError> {
-        let stored: StoredServer = read(&checkpoint, file)?;
+        let stored: StoredServer = header(&checkpoint, file)?;
         let server = checkpoint
             .server
             .ok_or_else(|| unusable(file, "the server has no model".to_owned()))?;

@@ -5,14 +5,14 @@ use std::path::Path;
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
-use super::{id_of, of_site, own, part_file, read};
+use super::{id_of, of_site, own, part_file};
 use crate::base::rng;
 use crate::engine::error::PrepareError;
 use crate::engine::prepare::fingerprint::json;
 use crate::engine::prepare::make::{
     calibrate, client_models, spent, train_proprietary, training_name,
 };
-use crate::engine::prepare::stored::{ClientCalibration, site, unusable};
+use crate::engine::prepare::stored::{ClientCalibration, header, site, unusable};
 use crate::engine::prepare::{
     FEDERATION, OnStage, Prepared, PreparedSite, Stage, fingerprint, hooks,
 };
@@ -82,7 +82,7 @@ impl SiteModels {
     }
 
     fn restore(mut checkpoint: Checkpoint, file: &Path) -> Result<Self, PrepareError> {
-        let StoredSite { id, every, from, trained, calibration } = read(&checkpoint, file)?;
+        let StoredSite { id, every, from, trained, calibration } = header(&checkpoint, file)?;
         let fit = SiteFit::from_bytes(&checkpoint.fits)
             .map_err(|why| unusable(file, format!("the fit of the site cannot be read: {why}")))?
             .pop()

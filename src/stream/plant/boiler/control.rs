@@ -2,7 +2,7 @@
 
 use crate::stream::plant::dynamics::{Pi, Slew};
 use crate::stream::plant::operator::{Operator, SetPoint};
-use crate::stream::plant::tags::{Row, Tag};
+use crate::stream::plant::tags::{PlantRow, Tag};
 use crate::stream::plant::tampering::Tampering;
 
 /// What the loops read: the true sensors of the second before, never replayed ones.
@@ -152,7 +152,7 @@ impl Control {
         self.cooling_pump.toward(wanted);
     }
 
-    pub(super) fn record(&self, row: &mut Row) {
+    pub(super) fn record(&self, row: &mut PlantRow) {
         let commands = self.commands();
         row[Tag::P1_B2016] = self.pressure_demand_bar;
         row[Tag::P1_B4022] = self.temperature_demand_c;
