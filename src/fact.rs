@@ -267,13 +267,13 @@ impl TableCounts {
     /// Every verdict in words, with its count.
     pub(crate) fn each(&self) -> [(&'static str, TableCount); 7] {
         [
-            (TableVerdict::RootCause(0).said(), self.root_cause),
-            (TableVerdict::NeitherBoth.said(), self.neither_both),
-            (TableVerdict::ImperfectTraining.said(), self.imperfect_training),
-            (TableVerdict::IndependentClients.said(), self.independent_clients),
-            (TableVerdict::ViolatesAssumptions.said(), self.violates_assumptions),
-            (TableVerdict::NotInTable.said(), self.not_in_table),
-            (TableVerdict::NoAnomaly.said(), self.no_anomaly),
+            (TableVerdict::RootCause(0).words(), self.root_cause),
+            (TableVerdict::NeitherBoth.words(), self.neither_both),
+            (TableVerdict::ImperfectTraining.words(), self.imperfect_training),
+            (TableVerdict::IndependentClients.words(), self.independent_clients),
+            (TableVerdict::ViolatesAssumptions.words(), self.violates_assumptions),
+            (TableVerdict::NotInTable.words(), self.not_in_table),
+            (TableVerdict::NoAnomaly.words(), self.no_anomaly),
         ]
     }
 }

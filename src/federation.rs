@@ -32,7 +32,7 @@ pub(crate) use crate::privacy::Hooks;
 use crate::privacy::{Counted, PrivacyError, Protection, Provenance, Randomness};
 use crate::server::{Rounds, Together};
 use crate::session::settings::{self, ModelSettings, Optimiser};
-use crate::site::training::{Eta, Outbox, SiteData, SiteError, TrainingSite};
+use crate::site::training::{Eta, Outbox, SiteData, TrainingSite, TrainingSiteError};
 use crate::wire::{Memory, Order, Wire, WireError};
 
 /// Parts of a run with random sources of their own: clients are counted from 0, these from the end.
@@ -75,7 +75,7 @@ pub(crate) struct Noise {
 #[derive(Debug, Error)]
 pub(crate) enum FederationError {
     #[error(transparent)]
-    Site(#[from] SiteError),
+    Site(#[from] TrainingSiteError),
     /// Weights that no kernel can run.
     #[error("the federation's networks: {0}")]
     Weights(#[from] WeightsError),

@@ -140,7 +140,7 @@ impl Listener {
 
 impl Hub {
     /// Tells all consoles, and keeps it for those that join later. Waits for nobody.
-    pub(crate) fn tell(&self, event: &EngineEvent) {
+    pub(crate) fn send(&self, event: &EngineEvent) {
         let mut state = self.shared.lock();
         let Some(packet) = Packet::of(event) else { return };
         match packet {

@@ -72,7 +72,7 @@ impl Joined {
         let line: Line = Arc::new(Mutex::new(Some(self.stream.try_clone()?)));
         let (heard, ordered) = (Arc::clone(&line), sender.clone());
         thread::Builder::new().name("service".into()).spawn(move || {
-            self.hear(&heard, &sender);
+            self.follow(&heard, &sender);
         })?;
         thread::Builder::new().name("orders".into()).spawn(move || {
             for command in commands {
@@ -98,7 +98,7 @@ impl Joined {
     }
 
     /// Hands on what the service tells, and looks for it again where it is gone.
-    fn hear(mut self, line: &Line, events: &mpsc::Sender<EngineEvent>) {
+    fn follow(mut self, line: &Line, events: &mpsc::Sender<EngineEvent>) {
         loop {
             let why = match self.read_all(events) {
                 Ok(()) => return,

@@ -348,7 +348,7 @@ impl Survey {
         let mut frame = Frame::for_layout(&survey.layout);
         while full || survey.frames < GLANCE {
             let more = stream.next(&mut frame)?;
-            survey.hear(&frame);
+            survey.take(&frame);
             if !more {
                 survey.whole = true;
                 break;
@@ -384,7 +384,7 @@ impl Survey {
     }
 
     /// Takes what had to be left out; that after the last frame comes with none.
-    fn hear(&mut self, frame: &Frame) {
+    fn take(&mut self, frame: &Frame) {
         for note in &frame.notes {
             let entry = self
                 .notes

@@ -175,7 +175,7 @@ fn day(name: &str, settings: &[String]) -> Result<Day> {
             for stored in recording.facts()? {
                 let fact = Fact::from_line(&stored.line)
                     .map_err(|why| recording.damaged(format!("a fact: {why}")))?;
-                day.hear(&fact);
+                day.take(&fact);
             }
             return Ok(day);
         }
@@ -195,13 +195,13 @@ impl Day {
             .into_end(|_, update| facts.extend(update.news.facts.iter().cloned()))
             .map_err(|error| eyre!(error))?;
         for fact in &facts {
-            self.hear(fact);
+            self.take(fact);
         }
         self.summary = Some(ending.summary);
         Ok(())
     }
 
-    fn hear(&mut self, fact: &Fact) {
+    fn take(&mut self, fact: &Fact) {
         match fact {
             Fact::Opened(incident) => self.incidents.push(incident.clone()),
             Fact::Updated(incident) | Fact::Closed(incident) => {

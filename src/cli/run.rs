@@ -143,7 +143,7 @@ pub(super) fn run(out: &mut (impl Write + Send), args: &RunArgs) -> Result<()> {
     let (mut failed, mut unrecorded) = (None, None);
     while let Some(event) = engine.events.blocking_recv() {
         service.lives();
-        if let Some(refused) = consoles.tell(&event) {
+        if let Some(refused) = consoles.send(&event) {
             printer.notice(&format!("not set: {refused}"));
         }
         match event {
@@ -215,8 +215,8 @@ impl<W: Write> Printer<'_, W> {
     /// How far the models are, on the bar; a round of the federation is a fact.
     fn train(&mut self, training: &Training) -> Result<()> {
         match training.steps {
-            Some((done, all)) => self.bar.say(&format!("{}: {done} of {all}", training.doing)),
-            None => self.bar.say(&training.doing),
+            Some((done, all)) => self.bar.show(&format!("{}: {done} of {all}", training.doing)),
+            None => self.bar.show(&training.doing),
         }
         training.fact.as_deref().map_or(Ok(()), |fact| self.print(std::slice::from_ref(fact)))
     }

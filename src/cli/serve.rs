@@ -46,14 +46,16 @@ impl BrokerArgs {
         let Some(broker) = &self.broker else { bail!("--broker URL is missing") };
         let broker = Broker::parse(broker, self.certs.as_deref(), self.insecure)?;
         if !broker.is_encrypted() {
-            say("INSECURE: plain TCP, nobody's identity is checked; for tests on one machine only");
+            print_notice(
+                "INSECURE: plain TCP, nobody's identity is checked; for tests on one machine only",
+            );
         }
         Ok(broker)
     }
 }
 
 /// A word beside the facts.
-pub(super) fn say(what: &str) {
+pub(super) fn print_notice(what: &str) {
     // If stderr is closed, the message is lost.
     let _ = writeln!(std::io::stderr(), "headwater: {what}");
 }
@@ -142,7 +144,7 @@ pub(super) fn run(out: &mut (impl Write + Send), args: &ServeArgs) -> Result<()>
     let journal = state_file("journal", &[&session.name], (mode, session.seed));
     if let Some(name) = &args.accept {
         let models = accept(&session, mode, &names, (&journal, name))?;
-        say(&format!(
+        print_notice(&format!(
             "{name} is accepted with the model {models}: it enrols at the next step, with its own calibration; \
              its evidence begins anew; the other clients keep their calibration"
         ));
@@ -188,15 +190,15 @@ pub(super) fn run(out: &mut (impl Write + Send), args: &ServeArgs) -> Result<()>
             served
         })?
     } else {
-        say(&format!("waiting for {}", names.join(", ")));
-        serve(out, args, &options, Box::new(say), &Bar::new())?
+        print_notice(&format!("waiting for {}", names.join(", ")));
+        serve(out, args, &options, Box::new(print_notice), &Bar::new())?
     };
     let mut all = Counts::default();
     for account in &accounts {
-        say(&about(account));
+        print_notice(&about(account));
         all.add(&account.counts);
     }
-    say(&format!(
+    print_notice(&format!(
         "{} bytes from sites; {} duplicates, {} refused, {} asked for again, {} late, {} missing",
         all.bytes_up,
         all.duplicates,
@@ -276,7 +278,7 @@ fn tell_recording(
             // Standard error would be drawn over the screen.
             writeln!(out, "{word}")?;
         } else {
-            say(&word);
+            print_notice(&word);
         }
     }
     Ok(())

@@ -9,7 +9,7 @@ use clap::Args;
 use color_eyre::eyre::{Result, bail};
 
 use super::run::{Bar, Method, Printer};
-use super::serve::{BrokerArgs, names, say, state_file, whole_models};
+use super::serve::{BrokerArgs, names, print_notice, state_file, whole_models};
 use super::{SessionArgs, interrupt};
 use crate::console::{Lines, PartyView, title, watch_site};
 use crate::engine::prepare::apart::SiteModels;
@@ -109,7 +109,7 @@ pub(super) fn run(out: &mut (impl Write + Send), args: &SiteArgs) -> Result<()> 
     };
     if args.leave {
         site::leave(&options)?;
-        say(&format!(
+        print_notice(&format!(
             "{} has left: the run goes on without it, and its outbox stays where it is",
             args.client
         ));
@@ -117,7 +117,7 @@ pub(super) fn run(out: &mut (impl Write + Send), args: &SiteArgs) -> Result<()> 
     }
     let ended = match board {
         Some(board) => on_screen(&options, board, &interrupt)?,
-        None => site::run(&options, &mut say)?,
+        None => site::run(&options, &mut print_notice)?,
     };
     let bar = Bar::new();
     let mut printer = Printer { out, json: args.json, bar: &bar };
@@ -127,16 +127,16 @@ pub(super) fn run(out: &mut (impl Write + Send), args: &SiteArgs) -> Result<()> 
     if let Some(SpentSoFar { epsilon, releases }) = ended.past {
         let epsilon =
             epsilon.map_or("no bound on ε".to_owned(), |epsilon| format!("ε {epsilon:.3}"));
-        say(&format!(
+        print_notice(&format!(
             "{}: before it enrolled again it had made {releases} releases ({epsilon}), which this ledger does \
              not have: both add up",
             args.client
         ));
     }
     if let Some(source) = &ended.source {
-        say(source);
+        print_notice(source);
     }
-    say(&format!(
+    print_notice(&format!(
         "{}: {} steps, {} of them found in the outbox, {} sent again",
         args.client, ended.steps, ended.found, ended.sent_again
     ));

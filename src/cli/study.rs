@@ -143,12 +143,12 @@ pub(super) fn run(out: &mut impl Write, args: &StudyArgs) -> Result<()> {
                 reports.push(ran.report);
                 left += ran.left;
                 if ran.left > 0 {
-                    say(&format!("{}: {} jobs left", study.name, ran.left));
+                    print_notice(&format!("{}: {} jobs left", study.name, ran.left));
                 }
                 failures.extend(ran.failures.iter().map(ToString::to_string));
             }
             Err(StudyError::NoData { study, how }) if studies.len() > 1 => {
-                say(&format!("{study} is left out: {how}"));
+                print_notice(&format!("{study} is left out: {how}"));
             }
             Err(error) => return Err(error.into()),
         }
@@ -183,7 +183,7 @@ fn list(out: &mut impl Write) -> Result<()> {
     Ok(())
 }
 
-fn say(what: &str) {
+fn print_notice(what: &str) {
     // If stderr is closed, the message is lost.
     let _ = writeln!(io::stderr(), "headwater: {what}");
 }
@@ -204,7 +204,7 @@ fn one(
         Progress::Notice(what) => {
             let mut said = said.lock().unwrap_or_else(PoisonError::into_inner);
             if said.insert(what.to_owned()) {
-                bar.suspend(|| say(what));
+                bar.suspend(|| print_notice(what));
             }
         }
         Progress::Jobs(jobs) => bar.set_length(jobs as u64),
@@ -216,7 +216,7 @@ fn one(
             if last.elapsed() >= BETWEEN_LINES {
                 *last = Instant::now();
                 let (done, all) = (bar.position(), bar.length().unwrap_or(0));
-                say(&format!("{}: {done} of {all} jobs", study.name));
+                print_notice(&format!("{}: {done} of {all} jobs", study.name));
             }
         }
     };

@@ -177,7 +177,7 @@ impl Both {
             buffer.set_style(row, style);
             let letter = ["a", "b"][side];
             let text = if side == 0 {
-                format!(" {letter}: {}   {}", self.names[side], self.said())
+                format!(" {letter}: {}   {}", self.names[side], self.difference())
             } else {
                 format!(" {letter}: {}   tab: the other day   q: leave", self.names[side])
             };
@@ -187,7 +187,7 @@ impl Both {
     }
 
     /// What both say about the moment looked at, and whether that differs.
-    fn said(&self) -> String {
+    fn difference(&self) -> String {
         let moments = [0, 1].map(|side| self.models[side].moment());
         let at = [0, 1].map(|side| moments[side].and_then(|at| self.at(side, at)));
         let words = |side: usize| match at[side] {

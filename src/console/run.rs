@@ -259,7 +259,7 @@ impl Console {
                         Sent::Event(event) => self.take_event(event),
                         Sent::LeftOut(count) => {
                             let text = format!("{count} keys left out: they came too fast");
-                            self.say(Remark::failed(&text));
+                            self.show(Remark::failed(&text));
                             None
                         }
                     },
@@ -299,7 +299,7 @@ impl Console {
                 }
                 Some(Effect::Open(name)) => match sessions::with_data(&name) {
                     Ok(subject) => return Ok(Left::To(subject)),
-                    Err(why) => self.say(Remark::failed(&format!("{why}; this one goes on"))),
+                    Err(why) => self.show(Remark::failed(&format!("{why}; this one goes on"))),
                 },
                 Some(effect) => self.perform(effect)?,
             }
@@ -329,16 +329,16 @@ impl Console {
             Effect::Copy(text) => {
                 term::copy(&text)?;
                 let letters = text.chars().count();
-                self.say(Remark::done(&format!("{letters} characters to the clipboard")));
+                self.show(Remark::done(&format!("{letters} characters to the clipboard")));
             }
             Effect::Picture => {
                 let said = self.write_picture();
-                self.say(said);
+                self.show(said);
             }
             Effect::Write(turns) => self.write_session(turns),
             Effect::ReadKeys => {
                 if self.read_keys() {
-                    self.say(Remark::done("keys read"));
+                    self.show(Remark::done("keys read"));
                 }
             }
             Effect::Quit | Effect::Suspend | Effect::Open(_) => {}
@@ -359,7 +359,7 @@ impl Console {
         taken
     }
 
-    fn say(&mut self, remark: Remark) {
+    fn show(&mut self, remark: Remark) {
         update(&mut self.model, Msg::Done(remark));
     }
 
@@ -378,9 +378,9 @@ impl Console {
         match done {
             Ok(file) => {
                 update(&mut self.model, Msg::Written(turns));
-                self.say(Remark::done(&format!("written to {}", file.display())));
+                self.show(Remark::done(&format!("written to {}", file.display())));
             }
-            Err(why) => self.say(Remark::failed(&why)),
+            Err(why) => self.show(Remark::failed(&why)),
         }
     }
 

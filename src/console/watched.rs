@@ -154,10 +154,10 @@ impl Watched {
             self.judge(flags);
         }
         for fact in &news.facts {
-            if let Fact::Opened(said) | Fact::Updated(said) = fact
-                && !said.sensors.is_empty()
+            if let Fact::Opened(incident) | Fact::Updated(incident) = fact
+                && !incident.sensors.is_empty()
             {
-                self.named.insert(said.incident, said.sensors.clone());
+                self.named.insert(incident.incident, incident.sensors.clone());
             }
         }
         for incident in &news.incidents {
@@ -174,8 +174,8 @@ impl Watched {
             }
         }
         self.known.take(news);
-        let told = |event: &&Event| !is_told_of_incident(event, &news.events);
-        self.log.extend(news.events.iter().filter(told).cloned());
+        let is_new = |event: &&Event| !is_in_incident(event, &news.events);
+        self.log.extend(news.events.iter().filter(is_new).cloned());
     }
 
     /// From now on the flags of the past are these, a row of clients a step.
@@ -351,7 +351,7 @@ impl Watched {
 
 /// Whether an incident has the same fault of the same client at the same time: one fault of a
 /// sensor is one line.
-fn is_told_of_incident(event: &Event, events: &[Event]) -> bool {
+fn is_in_incident(event: &Event, events: &[Event]) -> bool {
     let What::Quality { client: Some(client), what } = event.what else { return false };
     let same = |other: &Event| matches!(other.what, What::SensorFault { client: c, what: w, .. } if c == client && w == what);
     events.iter().any(|other| other.time == event.time && same(other))

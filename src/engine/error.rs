@@ -16,7 +16,7 @@ pub(crate) type OpenError = Box<dyn std::error::Error + Send + Sync>;
 
 /// The releases of a training before it failed.
 #[derive(Debug, Clone)]
-pub(crate) struct Released {
+pub(crate) struct TrainingReleases {
     /// The first sample it is about.
     pub(crate) from: Timestamp,
     /// The clients by name, with what was released about each, by kind.
@@ -44,7 +44,7 @@ pub(crate) enum PrepareError {
     TooMuch(#[from] TooMuch),
     /// It failed after clients had released something, which belongs in their ledgers.
     #[error("{why}")]
-    AfterReleases { why: Box<PrepareError>, released: Released },
+    AfterReleases { why: Box<PrepareError>, released: TrainingReleases },
     #[error("the fits of the sites cannot be written: {0}")]
     Fits(postcard::Error),
     #[error("{what} cannot be written as JSON: {source}")]

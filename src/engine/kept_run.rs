@@ -193,7 +193,7 @@ impl KeptRun {
             store_ledgers(recorder, watch, time);
         }
         let is_large = recorder.flush_if_large();
-        self.hear(is_large);
+        self.take_result(is_large);
         if watch.events().len() != self.truth {
             self.remember_truth(watch.events());
         }
@@ -219,13 +219,13 @@ impl KeptRun {
     /// Hands everything over to the writer.
     pub(crate) fn flush(&mut self) {
         if let Some(recorder) = &mut self.recorder {
-            let said = recorder.flush();
-            self.hear(said);
+            let result = recorder.flush();
+            self.take_result(result);
         }
     }
 
-    fn hear(&mut self, said: Result<Vec<String>, RecordError>) {
-        match said {
+    fn take_result(&mut self, result: Result<Vec<String>, RecordError>) {
+        match result {
             Ok(notice) => self.notices.extend(notice),
             Err(error) => {
                 self.recorder = None;

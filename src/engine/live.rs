@@ -111,7 +111,7 @@ pub(crate) fn connect(
     source.status().begin(Instant::now());
     let mut learning = Learning { tell, from, told: None };
     while !source.meet()? {
-        learning.tell(&source, || ("waiting for the first row".into(), None))?;
+        learning.report(&source, || ("waiting for the first row".into(), None))?;
     }
     gather(session, live, &mut source, &mut learning)?;
     Ok(source)
@@ -168,7 +168,7 @@ fn gather(
             gathering.sync()?;
             synced = Instant::now();
         }
-        let told = learning.tell(source, || {
+        let told = learning.report(source, || {
             let doing = stage(session, done_s, all_s);
             (doing, Some((done_s.max(0.0) as usize, all_s as usize)))
         });
@@ -220,7 +220,7 @@ struct Learning<'a> {
 
 impl Learning<'_> {
     /// Says what is done and how the source stands, now and then; an error stops the learning.
-    fn tell(
+    fn report(
         &mut self,
         source: &LiveStream,
         words: impl FnOnce() -> (String, Option<(usize, usize)>),

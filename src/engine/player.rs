@@ -158,14 +158,14 @@ impl Player {
 
     pub(crate) fn play(&mut self, prepared: Option<Arc<Prepared>>) -> Result<(), Gone> {
         let raw_period_s = self.watch.measurements().period_s;
-        self.tell(EngineEvent::Opened(Box::new(Opened::of(&self.watch, prepared))))?;
+        self.send_event(EngineEvent::Opened(Box::new(Opened::of(&self.watch, prepared))))?;
         if self.stop_at.is_some() {
-            self.tell(EngineEvent::Playing)?;
+            self.send_event(EngineEvent::Playing)?;
         }
         self.begun = Instant::now();
         self.report_recording()?;
         if let Err(error) = self.kept.store(&mut self.watch) {
-            return self.tell(EngineEvent::Failed(error));
+            return self.send_event(EngineEvent::Failed(error));
         }
         // Frames that were read on the way to the next step but lie behind this one.
         let mut ahead: VecDeque<Frame> = VecDeque::new();
@@ -194,7 +194,7 @@ impl Player {
             };
             self.spent.1 += 1;
             if let Err(error) = self.kept.store(&mut self.watch) {
-                return self.tell(EngineEvent::Failed(error));
+                return self.send_event(EngineEvent::Failed(error));
             }
             if let Ok(time) = step {
                 self.record.step(&self.watch, &news, time);
@@ -214,7 +214,7 @@ impl Player {
                     // Whether steps were sent just before is chance, and no picture depends on it.
                     self.batch.snapshot = Some(self.watch.snapshot());
                     self.send()?;
-                    return self.tell(EngineEvent::Stopped);
+                    return self.send_event(EngineEvent::Stopped);
                 }
             }
             ahead.extend(news.frames.drain(..));
@@ -270,7 +270,7 @@ impl Player {
             && let Some(error) = error
         {
             self.send()?;
-            self.tell(EngineEvent::Failed(error))?;
+            self.send_event(EngineEvent::Failed(error))?;
             return self.answer();
         }
         self.sum_up_source()?;
@@ -288,13 +288,13 @@ impl Player {
             self.batch.snapshot = Some(self.watch.snapshot());
         }
         self.send()?;
-        self.tell(EngineEvent::Ended(Box::new(ending)))?;
+        self.send_event(EngineEvent::Ended(Box::new(ending)))?;
         if !self.is_watched() {
             self.record.finish();
             self.report_recording()?;
         }
         if let Some(error) = error.or(stored.err()) {
-            self.tell(EngineEvent::Failed(error))?;
+            self.send_event(EngineEvent::Failed(error))?;
         }
         if self.is_watched() { self.answer() } else { Ok(()) }
     }
@@ -321,7 +321,7 @@ impl Player {
         if !self.playing && self.from.is_reached(frame.time) {
             self.playing = true;
             self.send()?;
-            self.tell(EngineEvent::Playing)?;
+            self.send_event(EngineEvent::Playing)?;
             self.pacer.set(self.pace.speed, Instant::now());
         }
         if self.goal.is_some_and(|goal| frame.time >= goal) {
@@ -377,7 +377,7 @@ impl Player {
             if self.pace.paused
                 && let Err(error) = self.kept.rest()
             {
-                return self.tell(EngineEvent::Failed(error));
+                return self.send_event(EngineEvent::Failed(error));
             }
             if let Some(command) = self.next_command(wait)? {
                 self.obey(command)?;
@@ -429,7 +429,7 @@ impl Player {
                     Some(file) => branch::branch(file, from, turn).map_err(|why| why.to_string()),
                     None => Err("only a recording can be run again from a moment".to_owned()),
                 };
-                self.tell(EngineEvent::Branched(found.map(Box::new)))?;
+                self.send_event(EngineEvent::Branched(found.map(Box::new)))?;
             }
             Command::WhatIf(turn) => {
                 let (before, after) = (self.watch.so_far(), self.watch.what_if(turn));
@@ -439,7 +439,7 @@ impl Player {
                 let before = self.watch.so_far();
                 let after = self.watch.run_mut().what_if_paid(turn);
                 if let Err(error) = self.kept.store(&mut self.watch) {
-                    return self.tell(EngineEvent::Failed(error));
+                    return self.send_event(EngineEvent::Failed(error));
                 }
                 self.answered(Tried { turn, before, after })?;
             }
@@ -482,10 +482,10 @@ impl Player {
             batch.load.step = spent / steps;
             self.spent = (Duration::ZERO, 0);
         }
-        self.tell(EngineEvent::News(Box::new(batch)))
+        self.send_event(EngineEvent::News(Box::new(batch)))
     }
 
-    fn tell(&self, event: EngineEvent) -> Result<(), Gone> {
+    fn send_event(&self, event: EngineEvent) -> Result<(), Gone> {
         self.sender.blocking_send(event).map_err(|_| Gone)
     }
 }

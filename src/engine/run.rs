@@ -299,7 +299,7 @@ impl Run {
             Next::End => {
                 // What was left out after the last frame.
                 self.frame.time = self.now();
-                self.tell_notes(facts);
+                self.add_notes(facts);
                 return Ok(Stepped::End);
             }
         }
@@ -313,7 +313,7 @@ impl Run {
             self.place.clone_from(&self.frame.place);
             self.annunciator.move_to(self.place());
             self.declare_knobs();
-            self.tell_health(facts);
+            self.add_health(facts);
         }
         let follows = self.bridge(continuity, facts);
         if self.frame.place != self.place {
@@ -331,7 +331,7 @@ impl Run {
             let what = QualityKind::Gap { seconds };
             self.quality.push(QualityNote { client: None, what });
         }
-        self.tell_notes(facts);
+        self.add_notes(facts);
         let tick = Tick { step: self.steps, time, follows };
         self.exchange.step(&self.frame, &self.layout, tick)?;
         self.exchange.show(&mut self.readouts);
@@ -357,7 +357,7 @@ impl Run {
         facts.append(&mut self.annunciator.step(&step));
         self.add_to(&mut facts[said..])?;
         for fact in &facts[said..] {
-            self.alarms.hear(fact);
+            self.alarms.take(fact);
         }
         Ok(Stepped::Taken(time))
     }
@@ -411,7 +411,7 @@ impl Run {
         facts.append(&mut self.annunciator.end(Closing::EndOfRun));
         explain::explain(&self.graph, &mut facts);
         for fact in &facts {
-            self.alarms.hear(fact);
+            self.alarms.take(fact);
         }
         self.close_ledgers();
         facts.extend(self.ledger_facts(last).into_iter().flatten());

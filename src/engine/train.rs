@@ -3,7 +3,7 @@
 
 use std::path::{Path, PathBuf};
 
-use super::error::{OpenError, PrepareError, Released};
+use super::error::{OpenError, PrepareError, TrainingReleases};
 use super::ledger_file::{KeptLedger, Opened};
 use super::prepare::{self, OnStage, Prepared, Stage, TrainingSpent};
 use crate::privacy::{FilterMemory, Head, PrivacyError, Terms};
@@ -62,7 +62,7 @@ fn enter(
     session: &Session,
     opened: &Opened,
     kept: &mut KeptLedger,
-    released: &Released,
+    released: &TrainingReleases,
 ) -> Result<(), OpenError> {
     let ledgers = opened.ledgers.as_deref().unwrap_or_default();
     let of = |(name, _): &'_ (String, _)| {

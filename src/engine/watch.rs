@@ -301,14 +301,14 @@ impl Watch {
             }
             self.obey_recorded_orders(false, news);
         }
-        self.tell(news);
+        self.add_changes(news);
         Ok(step)
     }
 
     /// A person enters the run here: what is over by now asks for nothing.
     pub(crate) fn enter_here(&mut self, news: &mut News) {
         self.run.enter_here();
-        self.tell(news);
+        self.add_changes(news);
     }
 
     /// Goes on where the run before ended, after the first step.
@@ -342,7 +342,7 @@ impl Watch {
     /// Enters a word about the source in the log, once there is a log.
     pub(crate) fn note(&mut self, what: &str, news: &mut News) {
         news.facts.extend(self.run.note(what));
-        self.tell(news);
+        self.add_changes(news);
     }
 
     /// The run is over: closes what is open.
@@ -353,7 +353,7 @@ impl Watch {
         }
         news.facts.append(&mut self.run.end());
         self.obey_recorded_orders(true, news);
-        self.tell(news);
+        self.add_changes(news);
     }
 
     /// The orders of operators at this step when the recording was made.
@@ -386,7 +386,7 @@ impl Watch {
             news.flags = Some(self.run.flags_so_far());
         }
         self.spent.replace(None);
-        self.tell(news);
+        self.add_changes(news);
         Ok(())
     }
 
@@ -462,7 +462,7 @@ impl Watch {
         ladder
     }
 
-    fn tell(&mut self, news: &mut News) {
+    fn add_changes(&mut self, news: &mut News) {
         let now = self.last.unwrap_or(Timestamp::UNIX_EPOCH);
         for incident in self.run.take_changed_incidents() {
             if self.looked_at {

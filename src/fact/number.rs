@@ -61,7 +61,7 @@ pub(crate) enum Value {
 impl Value {
     /// The value of the setting `what` as people read it: a wanted time between false alarms is a
     /// length of time, and what is not set is none.
-    pub(crate) fn said(&self, what: &str) -> String {
+    pub(crate) fn words(&self, what: &str) -> String {
         match self {
             Self::Number(number) if what == "arl0" => Span { seconds: number.0 }.to_string(),
             Self::Unset => "none".to_owned(),

@@ -118,7 +118,7 @@ impl OperatorAction {
             Self::Note { incident, text } => format!("#{incident} note: {text}"),
             Self::Accept { incident } => format!("#{incident} accepted as new normal"),
             Self::Correct { incident, root } => format!("#{incident} root is {}", name(root)),
-            Self::Set { what, to } => format!("{what} {}", to.said(what)),
+            Self::Set { what, to } => format!("{what} {}", to.words(what)),
             Self::Undo { entry } => format!("entry {entry} undone"),
         }
     }

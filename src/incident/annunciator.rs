@@ -10,7 +10,7 @@ use super::figures::date;
 use super::group::{Closed, Incident, Origin};
 use super::input::{ClientState, Closing, Step};
 use super::quality::Trouble;
-use super::rate::{Rates, Turn};
+use super::rate::{FloodChange, Rates};
 use super::rules::Rules;
 use super::state::{AlarmEvent, AlarmState};
 use super::table::Table;
@@ -120,7 +120,7 @@ impl Annunciator {
         let elapsed_s = input.time.duration_since(self.now).as_secs_f64().max(0.0);
         self.watched_s += elapsed_s;
         (self.now, self.step) = (input.time, input.number);
-        let clients = self.heard(input.clients);
+        let clients = self.states_in_service(input.clients);
         self.rates.forget(self.now);
         let today = date(self.now);
         if self.quality_lines.first().is_some_and(|time| date(*time) != today) {
@@ -133,7 +133,7 @@ impl Annunciator {
             self.follow_table(verdict, &clients);
         } else {
             for outcome in input.outcomes {
-                self.hear(outcome, &clients);
+                self.take_outcome(outcome, &clients);
             }
             self.fold(&clients);
             self.split(&clients);
@@ -180,12 +180,12 @@ impl Annunciator {
     }
 
     /// One state for each client. A client that is out of service counts as quiet.
-    fn heard(&self, states: &[ClientState]) -> Vec<ClientState> {
+    fn states_in_service(&self, states: &[ClientState]) -> Vec<ClientState> {
         let state = |client: usize| states.get(client).copied().unwrap_or_default();
-        let heard = |(client, post): (usize, &Post)| {
+        let state = |(client, post): (usize, &Post)| {
             if post.out_of_service { ClientState::default() } else { state(client) }
         };
-        self.posts.iter().enumerate().map(heard).collect()
+        self.posts.iter().enumerate().map(state).collect()
     }
 
     fn notice_flags(&mut self, clients: &[ClientState]) {
@@ -219,12 +219,12 @@ impl Annunciator {
         let (flags, incidents) = (self.rates.flags.count(), self.rates.incidents.count());
         let flags_turn = self.rates.flag_flood.step(flags, self.now, elapsed_s);
         let alarms_turn = self.rates.flood.step(alarms, self.now, elapsed_s);
-        if flags_turn == Some(Turn::Began) {
+        if flags_turn == Some(FloodChange::Began) {
             self.enter(What::FlagFlood { flags, incidents });
         }
         match alarms_turn {
-            Some(Turn::Began) => self.enter(What::Flood { alarms }),
-            Some(Turn::Ended) => self.enter(What::FloodOver),
+            Some(FloodChange::Began) => self.enter(What::Flood { alarms }),
+            Some(FloodChange::Ended) => self.enter(What::FloodOver),
             None => {}
         }
     }

@@ -207,7 +207,7 @@ impl Edit {
                 Some(format!("#{incident} {}", moved(*from, *to, names)))
             }
             Self::Setting { what, from, to } => {
-                Some(format!("{what} {} → {}", from.said(what), to.said(what)))
+                Some(format!("{what} {} → {}", from.words(what), to.words(what)))
             }
             Self::Alarm { .. }
             | Self::Shelf { .. }
@@ -397,12 +397,12 @@ impl Event {
             }
             What::Closed { incident, why } => format!("#{incident} closed: {why}"),
             What::WasShelved { incident } => format!("#{incident} was shelved"),
-            What::Quality { client, what } => format!("{}: {}", of_all(*client), what.said()),
+            What::Quality { client, what } => format!("{}: {}", of_all(*client), what.words()),
             What::QualityOver { client, what } => {
-                format!("{}: {}", of_all(*client), what.said_over())
+                format!("{}: {}", of_all(*client), what.words_over())
             }
             What::SensorFault { incident, client, what } => {
-                format!("#{incident} {}: {}", name(*client), what.said())
+                format!("#{incident} {}: {}", name(*client), what.words())
             }
             What::TableVerdict { verdict, since, steps, clients, .. } => {
                 table_words(*verdict, *since, *steps, clients, names)
@@ -438,7 +438,7 @@ impl Event {
             What::WentOn { root, after_s, .. } => Some(again_words(*root, *after_s, names)),
             What::Rose { priority, .. } => Some(format!("now of priority {}", priority.number())),
             What::SensorFault { client, what, .. } => {
-                Some(format!("{}: {}", name(*client), what.said()))
+                Some(format!("{}: {}", name(*client), what.words()))
             }
             What::Opened { .. }
             | What::FirstOut { .. }

@@ -34,7 +34,7 @@ impl Annunciator {
             if news.opened {
                 let faults = self.at(number).faults.iter();
                 let said = |fault: &SensorTrouble| {
-                    format!("{}: {}", self.names[fault.client], fault.what.said())
+                    format!("{}: {}", self.names[fault.client], fault.what.words())
                 };
                 let why = faults.map(said).reduce(|all, more| format!("{all}; {more}"));
                 facts.push(Fact::Opened(self.incident_fact(number, why)));
@@ -78,7 +78,7 @@ impl Annunciator {
             }
             // A gap or a jump of the clock has its length and no end.
             What::QualityOver { client: Some(client), what } => {
-                let word = what.said_over().to_owned();
+                let word = what.words_over().to_owned();
                 facts.push(self.quality_fact(event.time, Some(*client), word, None));
             }
             What::TableVerdict { verdict, since, until, steps, clients } => {

@@ -8,7 +8,7 @@ use super::state::{AlarmEvent, AlarmState};
 
 impl Annunciator {
     /// Takes what the decision says about a disturbance.
-    pub(super) fn hear(&mut self, outcome: &Outcome, clients: &[ClientState]) {
+    pub(super) fn take_outcome(&mut self, outcome: &Outcome, clients: &[ClientState]) {
         let number = match (self.disturbances.get(&outcome.disturbance.number), outcome.closed) {
             (Some(number), _) => *number,
             (None, None) => self.open_disturbance(outcome, clients),

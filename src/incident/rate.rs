@@ -56,7 +56,7 @@ pub(crate) struct Flood {
 
 /// The beginning or end of a flood.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Turn {
+pub(crate) enum FloodChange {
     Began,
     Ended,
 }
@@ -71,18 +71,23 @@ impl Flood {
     }
 
     /// One step: `count` in the last ten minutes, `elapsed_s` since the step before.
-    pub(crate) fn step(&mut self, count: usize, now: Timestamp, elapsed_s: f64) -> Option<Turn> {
+    pub(crate) fn step(
+        &mut self,
+        count: usize,
+        now: Timestamp,
+        elapsed_s: f64,
+    ) -> Option<FloodChange> {
         if self.since.is_some() {
             self.seconds += elapsed_s.max(0.0);
         }
         match self.since {
             None if count > FLOOD_ABOVE => {
                 self.since = Some(now);
-                Some(Turn::Began)
+                Some(FloodChange::Began)
             }
             Some(_) if count < FLOOD_ENDS_BELOW => {
                 self.since = None;
-                Some(Turn::Ended)
+                Some(FloodChange::Ended)
             }
             _ => None,
         }
@@ -148,7 +153,7 @@ mod tests {
         let mut flood = Flood::default();
         let turns: Vec<_> =
             [10, 11, 10, 5, 4, 10].iter().map(|count| flood.step(*count, at(0), 10.0)).collect();
-        let expected = [None, Some(Turn::Began), None, None, Some(Turn::Ended), None];
+        let expected = [None, Some(FloodChange::Began), None, None, Some(FloodChange::Ended), None];
         assert_eq!(turns, expected);
         assert!((flood.seconds() - 30.0).abs() < 1e-9);
     }

@@ -22,7 +22,7 @@ const BETA_2: f64 = 0.999;
 const EPSILON: f64 = 1e-8;
 
 /// The arithmetic of a step at one round.
-pub(crate) trait Rounding<V>: Copy {
+pub(crate) trait AdamRounding<V>: Copy {
     /// β₁ m + (1 − β₁) g.
     fn mean(self, m: V, g: V) -> V;
     /// β₂ v + (1 − β₂) g².
@@ -33,7 +33,7 @@ pub(crate) trait Rounding<V>: Copy {
 
 /// Moves a weight and its moments against the gradient `g`.
 #[inline(always)]
-pub(crate) fn step<V: Copy>(r: impl Rounding<V>, w: &mut V, (m, v): (&mut V, &mut V), g: V) {
+pub(crate) fn step<V: Copy>(r: impl AdamRounding<V>, w: &mut V, (m, v): (&mut V, &mut V), g: V) {
     *m = r.mean(*m, g);
     *v = r.square(*v, g);
     *w = r.descend(*w, *m, *v);
@@ -60,7 +60,7 @@ impl Scalar {
     }
 }
 
-impl Rounding<f32> for Scalar {
+impl AdamRounding<f32> for Scalar {
     #[inline(always)]
     fn mean(self, m: f32, g: f32) -> f32 {
         const BETA: f32 = BETA_1 as f32;
@@ -81,12 +81,12 @@ impl Rounding<f32> for Scalar {
 
 /// The step of a round for all lanes: step size η/(1 − β₁^t) and 1/√(1 − β₂^t).
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Pace {
+pub(crate) struct LaneStep {
     rate: f32,
     root: f32,
 }
 
-impl Pace {
+impl LaneStep {
     pub(crate) fn at(rate: f64, round: i32) -> Self {
         Self {
             rate: (rate / remaining(BETA_1, round)) as f32,
@@ -118,7 +118,7 @@ pub(crate) struct OnLanes<A: Lanes<N>, const N: usize> {
     epsilon: A::V,
 }
 
-impl<A: Lanes<N>, const N: usize> Rounding<A::V> for OnLanes<A, N> {
+impl<A: Lanes<N>, const N: usize> AdamRounding<A::V> for OnLanes<A, N> {
     #[inline(always)]
     fn mean(self, m: A::V, g: A::V) -> A::V {
         self.a.mul_add(self.keep[0], m, self.a.mul(self.new[0], g))
@@ -149,7 +149,7 @@ impl Difference {
     }
 }
 
-impl Rounding<f64> for Difference {
+impl AdamRounding<f64> for Difference {
     #[inline(always)]
     fn mean(self, m: f64, g: f64) -> f64 {
         m + (1.0 - BETA_1) * (g - m)
@@ -182,7 +182,7 @@ mod tests {
             let [w, m, v] = &mut exact;
             step(Difference::at(1e-3, round), w, (m, v), g);
             let [w, m, v] = &mut lanes;
-            step(Pace::at(1e-3, round).on::<_, 4>(Portable, 1.0), w, (m, v), [g as f32; 4]);
+            step(LaneStep::at(1e-3, round).on::<_, 4>(Portable, 1.0), w, (m, v), [g as f32; 4]);
         }
         assert!(exact[0] < 0.0, "the weight has moved: {}", exact[0]);
         for near in [plain[0], lanes[0][0], lanes[0][3]] {

@@ -12,7 +12,7 @@ mod aligned;
 mod tests;
 
 use self::aligned::Aligned;
-use super::adam::{self, Pace};
+use super::adam::{self, LaneStep};
 use super::cell::{Cell, Fused};
 use super::kernel::isa::{Isa, Kernel};
 use super::kernel::lanes::{Arithmetic, Lanes};
@@ -70,14 +70,14 @@ struct Slices<'a> {
 #[derive(Debug, Clone, Copy)]
 enum Stride {
     Sgd { rate: f32 },
-    Adam(Pace),
+    Adam(LaneStep),
 }
 
 impl Stride {
     fn at(descent: Descent, round: i32, pace: f64) -> Self {
         match descent {
             Descent::Sgd(rate) => Self::Sgd { rate: (rate * pace) as f32 },
-            Descent::Adam(rate) => Self::Adam(Pace::at(pace * rate, round)),
+            Descent::Adam(rate) => Self::Adam(LaneStep::at(pace * rate, round)),
         }
     }
 

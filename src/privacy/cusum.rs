@@ -130,7 +130,7 @@ impl SymbolCusum {
         faulty: &[f64],
         arl0: f64,
     ) -> Option<Self> {
-        let (quiet, faulty) = (response.heard(quiet), response.heard(faulty));
+        let (quiet, faulty) = (response.answers(quiet), response.answers(faulty));
         // A grid that is twice as fine has a threshold about twice as high.
         let (mut best, mut near): (Option<Self>, u32) = (None, 1);
         for steps in SCORE_STEPS {
@@ -211,7 +211,7 @@ mod tests {
                 let Some(found) = SymbolCusum::design(&response, &quiet, &faulty, arl0) else {
                     continue;
                 };
-                let heard = response.heard(&quiet);
+                let heard = response.answers(&quiet);
                 let steps: Vec<_> = found.scores.iter().copied().zip(heard).collect();
                 assert!(score_run_length(&steps, found.threshold) >= arl0, "ε {epsilon}, {arl0}");
                 assert!(

@@ -78,7 +78,7 @@ impl ForecastInput<'_> {
             }
             SendPolicy::Memoised { permanent } => {
                 let kept = Response::new(permanent, levels)?;
-                let (quiet, faulty) = (kept.heard(self.quiet), kept.heard(self.faulty));
+                let (quiet, faulty) = (kept.answers(self.quiet), kept.answers(self.faulty));
                 delay(response, &quiet, &faulty, self.arl0_steps)
             }
             SendPolicy::WhileRaised => Some(self.until_raised()),
@@ -145,7 +145,7 @@ pub(crate) fn epsilon_options(
 /// that is sooner. The table of the first is too coarse for what a small ε leaves over.
 fn delay(response: &Response, quiet: &[f64], faulty: &[f64], arl0: f64) -> Option<f64> {
     let graded = SymbolCusum::design(response, quiet, faulty, arl0).map(|cusum| cusum.arl1);
-    let (quiet, faulty) = (response.heard(quiet), response.heard(faulty));
+    let (quiet, faulty) = (response.answers(quiet), response.answers(faulty));
     let half = quiet.len().div_ceil(2);
     let above = |shares: &[f64]| shares[half..].iter().sum::<f64>();
     let halved = FlagCusum::design(above(&quiet), above(&faulty), arl0)

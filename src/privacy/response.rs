@@ -1,4 +1,4 @@
-//! Randomised response: a flag or graded symbol is told truly with probability
+//! Randomised response: a flag or graded symbol is sent truly with probability
 //! p = e^ε/(e^ε + k − 1), and otherwise replaced by one of the k − 1 others (theorem 7.3 is
 //! k = 2). It knows symbols, not what they stand for.
 
@@ -66,20 +66,20 @@ impl Response {
         self.flip() / f64::from(self.symbols - 1)
     }
 
-    /// The distribution of answers when the truth is distributed as `told`.
-    pub(crate) fn heard(&self, told: &[f64]) -> Vec<f64> {
+    /// The distribution of answers when the truth is distributed as `shares`.
+    pub(crate) fn answers(&self, shares: &[f64]) -> Vec<f64> {
         let (truth, lie) = (self.truth(), self.each_lie());
-        let total: f64 = told.iter().sum();
-        told.iter().map(|&share| share * truth + (total - share) * lie).collect()
+        let total: f64 = shares.iter().sum();
+        shares.iter().map(|&share| share * truth + (total - share) * lie).collect()
     }
 
     /// What might be answered: for simulations, never for sending.
-    pub(crate) fn rehearse(&self, told: u8, random: &mut Randomness) -> Result<u8, PrivacyError> {
-        if told >= self.symbols {
-            let (expected, found) = (usize::from(self.symbols), usize::from(told) + 1);
+    pub(crate) fn rehearse(&self, truth: u8, random: &mut Randomness) -> Result<u8, PrivacyError> {
+        if truth >= self.symbols {
+            let (expected, found) = (usize::from(self.symbols), usize::from(truth) + 1);
             return Err(PrivacyError::Dimension { expected, found });
         }
-        self.answer(told, random)
+        self.answer(truth, random)
     }
 
     /// A private answer about a flag.
@@ -118,12 +118,12 @@ impl Response {
     /// The answer itself, decided by one 64-bit integer. The chance of a lie is rounded up to a
     /// multiple of 2⁻⁶⁴ and past the error of its own computation, so the ε really given is
     /// never above the one claimed.
-    pub(super) fn answer(&self, told: u8, random: &mut Randomness) -> Result<u8, PrivacyError> {
+    pub(super) fn answer(&self, truth: u8, random: &mut Randomness) -> Result<u8, PrivacyError> {
         let lies = (self.flip() * (1.0 + 1e-15) * 2.0_f64.powi(64)).ceil().max(1.0) as u64;
         let (lie, other) = (random.word()? < lies, random.below(u64::from(self.symbols - 1))?);
         // `other` is drawn in either case: the time of an answer must not tell a lie from a truth.
         let other = other as u8;
-        Ok(if lie { other + u8::from(other >= told) } else { told })
+        Ok(if lie { other + u8::from(other >= truth) } else { truth })
     }
 }
 
@@ -180,7 +180,7 @@ mod tests {
         #[test]
         fn debiasing_undoes_the_channel(epsilon in 0.1_f64..8.0, share in 0.0_f64..1.0) {
             let response = Response::new(epsilon, 3).unwrap();
-            let heard = response.heard(&[share, 0.5 * (1.0 - share), 0.5 * (1.0 - share)]);
+            let heard = response.answers(&[share, 0.5 * (1.0 - share), 0.5 * (1.0 - share)]);
             prop_assert!((debias(&response, heard[0]) - share).abs() < 1e-9);
         }
     }

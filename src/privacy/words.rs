@@ -168,7 +168,7 @@ fn not_protected(session: &Session, mode: Mode) -> Vec<String> {
         "Anyone who listens sees that a client exists, when it sends and how often.".to_owned(),
     );
     if mode == Mode::Evidence {
-        said.extend(evidence_tells(session));
+        said.extend(evidence_releases(session));
     }
     said.push(if settings.tells_faults() {
         "A client reports faults of its sensors unprotected.".to_owned()
@@ -189,7 +189,7 @@ fn not_protected(session: &Session, mode: Mode) -> Vec<String> {
 }
 
 /// What evidence mode tells beside its symbols.
-fn evidence_tells(session: &Session) -> Vec<String> {
+fn evidence_releases(session: &Session) -> Vec<String> {
     let settings = &session.privacy;
     let told = match settings.symbol {
         Alphabet::Graded => "at the highest grade",

@@ -272,7 +272,7 @@ fn settings(
         if let Ok(Fact::Setting(set)) = Fact::from_line(&stored.line)
             && within.holds(set.time)
         {
-            let (from, to) = (set.from.said(&set.what), set.to.said(&set.what));
+            let (from, to) = (set.from.words(&set.what), set.to.words(&set.what));
             rows.push([clock.date_time(set.time), set.what, from, to]);
         }
     }

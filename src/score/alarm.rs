@@ -86,7 +86,7 @@ impl Alarms {
             RootUpdate::Unchanged => None,
         };
         let mut alarm = Alarm::new(update.time, root.clone());
-        alarm.course.hear(root.as_ref(), update.step, true);
+        alarm.course.take(root.as_ref(), update.step, true);
         self.list.push(alarm);
         self.update(update);
     }
@@ -102,9 +102,9 @@ impl Alarms {
         }
         alarm.posterior = update.posterior.unwrap_or(std::mem::take(&mut alarm.posterior));
         alarm.effects = update.effects.unwrap_or(std::mem::take(&mut alarm.effects));
-        alarm.course.hear(alarm.root.as_ref(), update.step, false);
-        alarm.course.hear_sensor(alarm.root.as_ref(), update.sensor);
-        alarm.course.hear_effects(alarm.effects.iter(), update.time);
+        alarm.course.take(alarm.root.as_ref(), update.step, false);
+        alarm.course.take_sensor(alarm.root.as_ref(), update.sensor);
+        alarm.course.take_effects(alarm.effects.iter(), update.time);
         alarm.course.silent_source = update.silent_source;
         Some(())
     }

@@ -35,7 +35,7 @@ impl Course {
     }
 
     /// Takes the root at a step; `opening` is the alarm itself.
-    pub(crate) fn hear(&mut self, root: Option<&String>, step: Option<u64>, opening: bool) {
+    pub(crate) fn take(&mut self, root: Option<&String>, step: Option<u64>, opening: bool) {
         if opening {
             self.root_at_alarm = root.cloned();
             self.opened_step = step;
@@ -50,7 +50,7 @@ impl Course {
     }
 
     /// The sensor that deviates most at `root`. The first one counts: what follows drags others along.
-    pub(crate) fn hear_sensor(&mut self, root: Option<&String>, sensor: Option<String>) {
+    pub(crate) fn take_sensor(&mut self, root: Option<&String>, sensor: Option<String>) {
         let is_known = self.sensor.as_ref().is_some_and(|(of, _)| Some(of) == root);
         if !is_known {
             self.sensor = root.cloned().zip(sensor);
@@ -63,7 +63,7 @@ impl Course {
     }
 
     /// Takes the effects at `time`.
-    pub(crate) fn hear_effects<'a>(
+    pub(crate) fn take_effects<'a>(
         &mut self,
         said: impl Iterator<Item = &'a String>,
         time: Timestamp,

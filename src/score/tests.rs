@@ -92,9 +92,9 @@ fn the_first_sensor_of_a_right_root_is_counted_where_the_truth_knows_it() {
     let says = |opened: i64, root: &str, sensor: &str| {
         let mut alarm = alarm(opened, root);
         let another = "P9".to_owned();
-        alarm.course.hear_sensor(Some(&another), Some("of a root that was corrected".into()));
+        alarm.course.take_sensor(Some(&another), Some("of a root that was corrected".into()));
         for sensor in [sensor, "later"] {
-            alarm.course.hear_sensor(alarm.root.as_ref(), Some(sensor.into()));
+            alarm.course.take_sensor(alarm.root.as_ref(), Some(sensor.into()));
         }
         alarm
     };
@@ -254,9 +254,9 @@ proptest! {
 fn a_root_is_judged_at_the_alarm_five_steps_later_and_at_the_end() {
     let mut course = course::Course::new(Some("P2".to_owned()));
     let p = |n: usize| format!("P{n}");
-    course.hear(Some(&p(2)), Some(100), true);
-    course.hear(Some(&p(3)), Some(105), false);
-    course.hear(Some(&p(1)), Some(160), false);
+    course.take(Some(&p(2)), Some(100), true);
+    course.take(Some(&p(3)), Some(105), false);
+    course.take(Some(&p(1)), Some(160), false);
     assert_eq!((course.root_at_alarm, course.root_after_5), (Some(p(2)), Some(p(3))));
 }
 
@@ -267,7 +267,7 @@ fn effects_are_scored_where_the_truth_knows_who_is_affected() {
     let events = [known, event("unknown", 5000, 5100, &["P1"])];
     let mut first = alarm(1010, "P1");
     first.effects = vec!["P2".to_owned(), "P4".to_owned()];
-    first.course.hear_effects(first.effects.clone().iter(), at(1030));
+    first.course.take_effects(first.effects.clone().iter(), at(1030));
     let mut second = alarm(5010, "P1");
     second.effects = vec!["P9".to_owned()];
     let score = Score::of(&events, &[first, second], &day(), 300.0);

@@ -128,7 +128,7 @@ impl QualityKind {
     }
 
     /// What an operator is told.
-    pub(crate) fn said(self) -> String {
+    pub(crate) fn words(self) -> String {
         let length = |word: &str| self.seconds().map_or(String::new(), |s| format!("{word}{s} s"));
         match self {
             Self::Gap { .. } if self.seconds().is_none() => "a sensor sends nothing".to_owned(),
@@ -141,7 +141,7 @@ impl QualityKind {
     }
 
     /// What an operator is told when it is over.
-    pub(crate) fn said_over(self) -> &'static str {
+    pub(crate) fn words_over(self) -> &'static str {
         match self {
             Self::Gap { .. } => "data comes again",
             Self::Stuck => "sensors move again",

@@ -67,7 +67,7 @@ impl TableVerdict {
     }
 
     /// The words of the paper.
-    pub(crate) fn said(self) -> &'static str {
+    pub(crate) fn words(self) -> &'static str {
         match self {
             Self::RootCause(_) => "root cause",
             Self::NeitherBoth => "(Neither, Both)",

@@ -38,7 +38,7 @@ pub(crate) struct SiteData<'a> {
 
 /// Why a site cannot take part.
 #[derive(Debug, Error)]
-pub(crate) enum SiteError {
+pub(crate) enum TrainingSiteError {
     /// The vendor's weights make no model.
     #[error("{client}: {source}")]
     Weights {
@@ -121,16 +121,16 @@ impl TrainingSite {
         descent: Descent,
         eta: Eta,
         outbox: Outbox,
-    ) -> Result<Self, SiteError> {
+    ) -> Result<Self, TrainingSiteError> {
         let client = || site.name.to_owned();
-        let wrong = |source| SiteError::Weights { client: client(), source };
-        let stay = |source| SiteError::StatesStay { client: client(), source };
+        let wrong = |source| TrainingSiteError::Weights { client: client(), source };
+        let stay = |source| TrainingSiteError::StatesStay { client: client(), source };
         let mut model = VendorModel::new(site.model).map_err(wrong)?;
         let sender = Sender::new(place, &model).map_err(stay)?;
         let weights = site.model.filter().ok_or(StatesStay).map_err(stay)?;
         let (expected, found) = (weights.sensors(), site.rows.ncols());
         if found != expected {
-            return Err(SiteError::Sensors { client: client(), expected, found });
+            return Err(TrainingSiteError::Sensors { client: client(), expected, found });
         }
         let frozen = Frozen::new(weights).map_err(wrong)?;
         let states = weights.states();

@@ -90,7 +90,7 @@ pub(crate) enum StreamError {
 impl StreamError {
     /// A range without a single row that can be used.
     pub(crate) fn empty(part: Part, unused: &UnusedRows) -> Self {
-        let why = match unused.told("data") {
+        let why = match unused.summary("data") {
             None => "its files and times have no row in common".to_owned(),
             Some(unused) => format!("no row of it can be used; {unused}"),
         };

@@ -129,7 +129,7 @@ impl HaiStream {
         let file = self.wide.finished().len();
         let flags = self.wide.flags();
         let anomalous = match &self.elsewhere[file] {
-            _ if flags.iter().any(Option::is_some) => told(flags),
+            _ if flags.iter().any(Option::is_some) => is_labelled(flags),
             Elsewhere::Training => Some(false),
             Elsewhere::Nowhere => None,
             Elsewhere::List => return Ok(during(self.known.events(), frame.time)),
@@ -216,7 +216,7 @@ impl Elsewhere {
 
 /// What label columns say; `None` when their cells are empty. A row is anomalous when one of them
 /// says so: in one file of 21.03 the whole is flagged where no process is.
-fn told(flags: &[Option<f64>]) -> Option<bool> {
+fn is_labelled(flags: &[Option<f64>]) -> Option<bool> {
     let mut values = flags.iter().flatten().filter(|flag| !flag.is_nan()).peekable();
     values.peek()?;
     Some(values.any(|flag| *flag != 0.0))

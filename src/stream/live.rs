@@ -164,7 +164,7 @@ impl LiveStream {
             && !self.read_line()?
             && let Some(arrival) = self.inbox.next(NAP)
         {
-            self.hear(arrival)?;
+            self.take(arrival)?;
         }
         if let Some(layout) = self.reader.layout() {
             self.layout = layout.clone();
@@ -188,7 +188,7 @@ impl LiveStream {
         self.held = Some(frame.clone());
     }
 
-    fn hear(&mut self, arrival: Arrival) -> Result<(), StreamError> {
+    fn take(&mut self, arrival: Arrival) -> Result<(), StreamError> {
         let arrived = arrival.at.saturating_duration_since(self.begun);
         match arrival.what {
             What::Lines(lines) => {
@@ -229,11 +229,11 @@ impl LiveStream {
         Ok(true)
     }
 
-    fn tell_status(&mut self) {
+    fn publish_status(&mut self) {
         let now = self.begun.elapsed();
         let clients = 0..self.layout.clients.len();
         let heard = clients.map(|client| {
-            let heard = self.reader.heard(client);
+            let heard = self.reader.last_arrival(client);
             let (silent, first) = self.reader.silent(client);
             status::Heard {
                 ago: heard.map(|at| now.saturating_sub(at)),
@@ -242,7 +242,7 @@ impl LiveStream {
             }
         });
         let heard: Vec<status::Heard> = heard.collect();
-        self.status.told(&self.reader, heard);
+        self.status.publish(&self.reader, heard);
     }
 }
 
@@ -300,7 +300,7 @@ impl Stream for LiveStream {
                     let now = self.begun.elapsed();
                     let wait = self.reader.due().map_or(NAP, |due| due.saturating_sub(now));
                     if let Some(arrival) = self.inbox.next(wait.clamp(Duration::ZERO, NAP)) {
-                        self.hear(arrival)?;
+                        self.take(arrival)?;
                     }
                 }
             }
@@ -323,17 +323,17 @@ impl Stream for LiveStream {
                 continue;
             }
             if self.over {
-                self.tell_status();
+                self.publish_status();
                 return match self.failed.take() {
                     Some(why) => Err(StreamError::Setting(why)),
                     None => Ok(Next::End),
                 };
             }
             let Some(arrival) = self.inbox.try_next() else {
-                self.tell_status();
+                self.publish_status();
                 return Ok(Next::NotYet);
             };
-            self.hear(arrival)?;
+            self.take(arrival)?;
         }
     }
 

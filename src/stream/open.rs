@@ -68,7 +68,7 @@ pub(crate) fn open(session: &Session, part: Part) -> Result<Box<dyn Stream>, Str
             if let Some(source) = live.table() {
                 Box::new(Window::new(table(session, source, part)?, stretch, clock))
             } else {
-                let rows = kept::Reader::of(session, part.name())?;
+                let rows = kept::KeptReader::of(session, part.name())?;
                 Box::new(Window::by_time_seen(rows, stretch, clock))
             }
         }

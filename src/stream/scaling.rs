@@ -26,18 +26,18 @@ pub(crate) struct Scaling {
 
 impl Scaling {
     /// Begins with nothing; rows are added one by one.
-    pub(crate) fn gather(sensors: usize) -> Gathering {
-        Gathering { moments: vec![Moments::default(); sensors] }
+    pub(crate) fn gather(sensors: usize) -> ScalingBuilder {
+        ScalingBuilder { moments: vec![Moments::default(); sensors] }
     }
 }
 
 /// A scaling in the making.
 #[derive(Debug, Clone)]
-pub(crate) struct Gathering {
+pub(crate) struct ScalingBuilder {
     moments: Vec<Moments>,
 }
 
-impl Gathering {
+impl ScalingBuilder {
     /// Takes one row into account; what is missing counts for nothing.
     pub(crate) fn add(&mut self, row: &[f64]) {
         let known = self.moments.iter_mut().zip(row).filter(|(_, value)| value.is_finite());

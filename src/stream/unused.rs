@@ -66,7 +66,7 @@ impl UnusedRows {
     }
 
     /// What of the `data` was not used, in words; nothing where all of it was.
-    pub(crate) fn told(&self, data: &str) -> Option<String> {
+    pub(crate) fn summary(&self, data: &str) -> Option<String> {
         let rows = match self.rows {
             0 => None,
             1 => Some(format!("1 row of the {data} not used: {}", self.words())),

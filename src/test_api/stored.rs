@@ -8,7 +8,7 @@ use crate::engine::carried;
 use crate::incident::{Annunciator, Rules};
 use crate::remote::stored as federation;
 use crate::session::Mode;
-use crate::stream::live::kept::Reader;
+use crate::stream::live::kept::KeptReader;
 use crate::stream::{Frame, Stream as _};
 
 /// Reads bytes as a service reads those of a console, and as a console reads those of a service, and
@@ -76,7 +76,7 @@ pub fn empty_queue(file: &Path, receiver: &str) -> Result<(Vec<String>, u64), St
 /// # Errors
 /// Why they cannot be read.
 pub fn read_history(file: &Path) -> Result<usize, String> {
-    let mut reader = Reader::open(file).map_err(|why| why.to_string())?;
+    let mut reader = KeptReader::open(file).map_err(|why| why.to_string())?;
     let mut frame = Frame::for_layout(reader.layout());
     let mut rows = 0;
     while reader.next(&mut frame).map_err(|why| why.to_string())? {

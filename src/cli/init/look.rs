@@ -11,7 +11,7 @@ use crate::stream::table::clock::Clock;
 use crate::stream::table::files;
 use crate::stream::table::header::Header as _;
 use crate::stream::table::number::Numbers;
-use crate::stream::table::rows::{Next, Rows};
+use crate::stream::table::rows::{NextRow, Rows};
 
 /// Rows that are looked at to understand a column; labels and rows are counted to the end.
 const SAMPLE: usize = 2000;
@@ -167,7 +167,7 @@ fn tables_of(source: &Path) -> Result<(PathBuf, Vec<PathBuf>)> {
 fn count(file: &Path) -> Result<(Vec<String>, u64)> {
     let mut rows = Rows::open(file, Delimiter::Auto)?;
     let mut counted = 0;
-    while rows.next()? == Next::Row {
+    while rows.next()? == NextRow::Row {
         counted += 1;
     }
     Ok((rows.names().to_vec(), counted))
@@ -180,7 +180,7 @@ fn columns(file: &Path, names: &[String]) -> Result<Vec<Column>> {
     let mut values: Vec<Vec<f64>> = vec![Vec::new(); names.len()];
     let mut texts = vec![0_usize; names.len()];
     let mut seen = 0;
-    while seen < SAMPLE && rows.next()? == Next::Row {
+    while seen < SAMPLE && rows.next()? == NextRow::Row {
         seen += 1;
         for column in 0..names.len() {
             match numbers.read(rows.cell(column), rows.decimal_comma) {
@@ -277,7 +277,7 @@ fn period(file: &Path, column: usize, time: &TimeColumn) -> Result<Option<f64>> 
     let numbers = Numbers::default();
     let (mut last, mut steps) = (None, Vec::new());
     let mut seen = 0;
-    while seen < SAMPLE && rows.next()? == Next::Row {
+    while seen < SAMPLE && rows.next()? == NextRow::Row {
         seen += 1;
         let Some(now) = clock.read(rows.cell(column), &numbers, rows.decimal_comma) else {
             return Ok(None);
@@ -305,7 +305,7 @@ fn read_labels(tables: &mut Tables, file: &Path, count: u64) -> Result<()> {
     let (label, time) = (find(Holds::Label), find(Holds::Time));
     let clock = tables.time.as_ref().map(Clock::new).transpose()?;
     let (mut disturbed, mut first, mut last) = (false, None, None);
-    while rows.next()? == Next::Row {
+    while rows.next()? == NextRow::Row {
         let flag = label.and_then(|l| numbers.read_flag(rows.cell(l), rows.decimal_comma));
         match flag {
             Some(value) if value > 0.0 => disturbed = true,

@@ -31,7 +31,7 @@ impl Bar {
     }
 
     /// What is being done.
-    pub(crate) fn say(&self, what: &str) {
+    pub(crate) fn show(&self, what: &str) {
         if !self.0.is_hidden() {
             self.0.set_message(what.to_owned());
         }

@@ -64,7 +64,7 @@ impl Consoles {
 
     /// Tells all consoles; an answer goes to the one that has asked. A refusal that belongs to the
     /// service comes back.
-    pub(super) fn tell(&self, event: &EngineEvent) -> Option<String> {
+    pub(super) fn send(&self, event: &EngineEvent) -> Option<String> {
         if let EngineEvent::Ordered(done) = event {
             return match self.desk.answered() {
                 Some(Giver::Console(number)) => {
@@ -81,7 +81,7 @@ impl Consoles {
         }
         #[cfg(unix)]
         if let Some(hub) = &self.hub {
-            hub.tell(event);
+            hub.send(event);
         }
         None
     }

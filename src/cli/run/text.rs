@@ -31,7 +31,7 @@ pub(super) fn print(out: &mut impl Write, fact: &Fact) -> io::Result<()> {
         Fact::Verdict(verdict) => print_verdict(out, verdict),
         Fact::Setting(setting) => {
             let what = &setting.what;
-            let (from, to) = (setting.from.said(what), setting.to.said(what));
+            let (from, to) = (setting.from.words(what), setting.to.words(what));
             writeln!(out, "{}  {what}: {from} → {to}", clock(setting.time))
         }
         Fact::Ledger(ledger) => print_ledger(out, ledger),
@@ -219,8 +219,8 @@ pub(in crate::cli) fn print_head(out: &mut impl Write, head: &Head) -> io::Resul
 /// What of the data was not looked at.
 fn print_unused(out: &mut impl Write, summary: &Summary) -> io::Result<()> {
     let of = [("data", summary.unused_rows), ("nominal data", summary.unused_nominal_rows)];
-    for told in of.into_iter().filter_map(|(data, unused)| unused.told(data)) {
-        writeln!(out, "{told}")?;
+    for summary in of.into_iter().filter_map(|(data, unused)| unused.summary(data)) {
+        writeln!(out, "{summary}")?;
     }
     for of in summary.not_watched.chunk_by(|a, b| a.client == b.client) {
         let sensors: Vec<String> =

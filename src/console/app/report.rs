@@ -41,7 +41,7 @@ pub(super) fn learn(model: &mut Model, report: EngineEvent) -> Option<Effect> {
         EngineEvent::Ordered(Err(why)) => model.failure(why),
         EngineEvent::Tried(found) => {
             let tuning = model.tuning.as_mut()?;
-            tuning.hear(*found);
+            tuning.take(*found);
             if let Some(watched) = &mut model.watched {
                 watched.try_out(tuning.ghost_flags());
             }

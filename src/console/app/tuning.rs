@@ -113,7 +113,7 @@ impl Tuning {
         self.asked = None;
     }
 
-    pub(crate) fn hear(&mut self, found: Tried) {
+    pub(crate) fn take(&mut self, found: Tried) {
         if self.asked == Some(found.turn) {
             self.asked = None;
         }
@@ -267,10 +267,10 @@ mod tests {
         tuning.trial = arl0(28_800.0);
         assert_eq!(tuning.ask(), None, "one is on its way");
         let found = |turn| Tried { turn, before: outlook(23, 12, 5), after: Ok(outlook(9, 10, 1)) };
-        tuning.hear(found(arl0(7200.0)));
+        tuning.take(found(arl0(7200.0)));
         assert_eq!(tuning.answer(), None, "the knob is elsewhere by now");
         assert_eq!(tuning.ask(), Some(arl0(28_800.0)));
-        tuning.hear(found(arl0(28_800.0)));
+        tuning.take(found(arl0(28_800.0)));
         assert_eq!(tuning.ask(), None);
         assert_eq!(tuning.words(100), "alarms 23 → 9   false 5 → 1   missed 0 → 2   delay – → – s");
     }
@@ -284,10 +284,10 @@ mod tests {
         assert_eq!(tuning.ghost(), None);
         let trial = tuning.ask().expect("the day so far can be released again");
         let answer = |after| Tried { turn: trial, before: outlook(23, 12, 5), after };
-        tuning.hear(answer(Ok(outlook(9, 10, 1))));
+        tuning.take(answer(Ok(outlook(9, 10, 1))));
         assert!(tuning.words(118).starts_with("alarms 23 → 9   false 5 → 1"));
         let costs = AgainError::Costs { releases: 17_280 };
-        tuning.hear(answer(Err(NoAnswer::Again(costs))));
+        tuning.take(answer(Err(NoAnswer::Again(costs))));
         assert!(tuning.words(118).contains("17280 times"), "{}", tuning.words(118));
     }
 
@@ -296,13 +296,13 @@ mod tests {
         let mut tuning = Tuning::new(Knob::EpsilonFlag.at(Some(4.0)));
         tuning.trial = Knob::EpsilonFlag.at(Some(2.0));
         let turn = tuning.ask().expect("a question");
-        tuning.hear(Tried { turn, before: outlook(23, 12, 5), after: Ok(outlook(9, 10, 1)) });
+        tuning.take(Tried { turn, before: outlook(23, 12, 5), after: Ok(outlook(9, 10, 1)) });
         let mut asked = Vec::new();
         while let Some(turn) = tuning.ask_further() {
             assert!(!asked.contains(&turn), "{turn} a second time");
             asked.push(turn);
             let costs = NoAnswer::Again(AgainError::Costs { releases: 17_280 });
-            tuning.hear(Tried { turn, before: outlook(23, 12, 5), after: Err(costs) });
+            tuning.take(Tried { turn, before: outlook(23, 12, 5), after: Err(costs) });
         }
         assert!(asked.len() >= 4, "{asked:?}");
         assert!(matches!(tuning.answer(), Some(Tried { after: Ok(_), .. })), "the trial's stays");

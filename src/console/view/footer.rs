@@ -34,7 +34,7 @@ pub(crate) fn draw(model: &Model, area: Rect, canvas: &mut Canvas) {
     }
     if let Some(remark) = &model.remark {
         let style = if remark.bad { theme.failure } else { theme.strong };
-        said(&remark.text, style, area, canvas);
+        draw_message(&remark.text, style, area, canvas);
         return;
     }
     let mut x = 1;
@@ -49,7 +49,7 @@ pub(crate) fn draw(model: &Model, area: Rect, canvas: &mut Canvas) {
 }
 
 /// A message; what does not fit into one line covers the last lines of the view, at most half of it.
-fn said(text: &str, style: Style, area: Rect, canvas: &mut Canvas) {
+fn draw_message(text: &str, style: Style, area: Rect, canvas: &mut Canvas) {
     let lines = wrapped(text, area.width.saturating_sub(2));
     let most = usize::from(canvas.buffer.area.height / 2).max(1);
     let rows = lines.len().min(most) as u16;

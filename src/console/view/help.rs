@@ -92,7 +92,7 @@ impl HelpLine {
         }
     }
 
-    fn says(&self, search: &str) -> bool {
+    fn contains(&self, search: &str) -> bool {
         match self {
             HelpLine::Heading(_) => false,
             HelpLine::Row(keys, what, _) => {
@@ -114,8 +114,9 @@ fn sections(model: &Model, theme: &Theme) -> Vec<Vec<HelpLine>> {
         .chain(signs)
         .map(|mut section| {
             if !search.is_empty() {
-                section
-                    .retain(|entry| matches!(entry, HelpLine::Heading(_)) || entry.says(&search));
+                section.retain(|entry| {
+                    matches!(entry, HelpLine::Heading(_)) || entry.contains(&search)
+                });
             }
             section
         })

@@ -35,7 +35,7 @@ pub(crate) fn of(scene: &Scene) -> Vec<(String, Style)> {
     if scene.model.truth_shown {
         let truth = &scene.measured.truth;
         let text = match truth.at(scene.moment) {
-            Some(event) => told(scene, event),
+            Some(event) => truth_words(scene, event),
             None if truth.is_known() => "truth: no attack at this moment".into(),
             None => "truth: this data set does not label attacks".into(),
         };
@@ -44,7 +44,7 @@ pub(crate) fn of(scene: &Scene) -> Vec<(String, Style)> {
     said
 }
 
-fn told(scene: &Scene, event: &Event) -> String {
+fn truth_words(scene: &Scene, event: &Event) -> String {
     let clock = scene.model.clock;
     let Event { id, start, end, origins, affected, sensors: _, what } = event;
     let origin = match origins.as_slice() {

@@ -320,7 +320,7 @@ fn engine(model: &Model, parts: &mut Parts) {
         };
         let declared = snapshot.figures.declared.filter(|_| model.look.is_none());
         if let Some(verdict) = declared.filter(without_root) {
-            parts.add_or(3, format!("Table 1: {}", verdict.said()), verdict.said(), theme.single);
+            parts.add_or(3, format!("Table 1: {}", verdict.words()), verdict.words(), theme.single);
         }
     }
     let load = model.load;

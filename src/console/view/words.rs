@@ -134,7 +134,7 @@ pub(crate) fn why(scene: &Scene, incident: &Incident) -> Vec<String> {
         said.push(format!("The root is not known: {names}."));
     }
     for fault in &incident.faults {
-        let (name, what) = (scene.name(fault.client), fault.what.said());
+        let (name, what) = (scene.name(fault.client), fault.what.words());
         // A process can leave its range by itself; only a sensor stands still.
         said.push(if fault.what == QualityKind::Range {
             format!("{name}: {what}.")

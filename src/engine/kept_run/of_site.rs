@@ -101,7 +101,7 @@ impl SiteRecording {
     pub(crate) fn step(&mut self, step: u64, site: &Site, frame: &Frame) {
         let went_on = self.kept.recorder.as_mut().map(|recorder| recorder.go_on_at(step));
         if let Some(went_on) = went_on {
-            self.kept.hear(went_on);
+            self.kept.take_result(went_on);
         }
         let Some(recorder) = &mut self.kept.recorder else { return };
         if let (true, Some((layout, column))) = (self.with_measurements, &self.layout) {
@@ -123,7 +123,7 @@ impl SiteRecording {
         }
         // A site that catches up takes many steps at once.
         let is_large = recorder.flush_if_large();
-        self.kept.hear(is_large);
+        self.kept.take_result(is_large);
     }
 
     /// Hands over what was recorded: nobody knows when the next step comes.

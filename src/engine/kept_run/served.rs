@@ -80,12 +80,12 @@ impl ServerRecording {
             }
             None => recorder.last_note(StepNote { place: None, ..note }),
         }
-        self.say(run, facts);
+        self.store(run, facts);
         // Sites set the pace: it is not known when the next step comes.
         self.kept.flush();
     }
 
-    fn say(&mut self, run: &mut Run, facts: &[Fact]) {
+    fn store(&mut self, run: &mut Run, facts: &[Fact]) {
         let incidents = run.take_changed_incidents();
         let events: &[Event] = run.annunciator().log().events();
         if let Some(recorder) = &mut self.kept.recorder {
@@ -97,7 +97,7 @@ impl ServerRecording {
 
     /// The run is over, with these facts about it.
     pub(crate) fn end(&mut self, run: &mut Run, facts: &[Fact], summary: Fact) {
-        self.say(run, facts);
+        self.store(run, facts);
         if let Some(recorder) = &mut self.kept.recorder {
             recorder.facts(&[summary]);
         }

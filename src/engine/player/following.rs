@@ -154,7 +154,7 @@ impl Player {
     /// Says how the source did, once it is over.
     pub(super) fn sum_up_source(&self) -> Result<(), Gone> {
         let Some(following) = &self.live else { return Ok(()) };
-        self.tell(EngineEvent::Notice(summary(following, &following.status.get())))
+        self.send_event(EngineEvent::Notice(summary(following, &following.status.get())))
     }
 }
 

@@ -9,7 +9,7 @@ use crate::incident::Order;
 
 impl Player {
     pub(super) fn answered(&mut self, tried: Tried) -> Result<(), Gone> {
-        self.tell(EngineEvent::Tried(Box::new(tried)))?;
+        self.send_event(EngineEvent::Tried(Box::new(tried)))?;
         // The time it took is not to be caught up with.
         self.pacer.set(self.pace.speed, Instant::now());
         Ok(())
@@ -18,7 +18,7 @@ impl Player {
     pub(super) fn carry_out(&mut self, order: Order) -> Result<(), Gone> {
         if self.watch.recording().is_some() {
             let why = "a recording shows what was done: nothing can be ordered in it";
-            return self.tell(EngineEvent::Ordered(Err(why.to_owned())));
+            return self.send_event(EngineEvent::Ordered(Err(why.to_owned())));
         }
         let mut news = News::default();
         let done = self.watch.act(order, &mut news).map_err(|error| error.to_string());
@@ -27,7 +27,7 @@ impl Player {
         self.add(&mut news);
         self.batch.snapshot = Some(self.watch.snapshot());
         self.send()?;
-        self.tell(EngineEvent::Ordered(done))
+        self.send_event(EngineEvent::Ordered(done))
     }
 
     /// Measurements of a run of facts go to consoles that may join, or nowhere.
@@ -42,10 +42,10 @@ impl Player {
     pub(super) fn report_recording(&mut self) -> Result<(), Gone> {
         let notices = self.record.take_notices().into_iter().chain(self.carried.take_notices());
         for notice in notices.collect::<Vec<_>>() {
-            self.tell(EngineEvent::Notice(notice))?;
+            self.send_event(EngineEvent::Notice(notice))?;
         }
         match self.record.take_failure() {
-            Some(why) => self.tell(EngineEvent::Recording(RecordState::Failed(why))),
+            Some(why) => self.send_event(EngineEvent::Recording(RecordState::Failed(why))),
             None => Ok(()),
         }
     }

@@ -6,7 +6,7 @@ use super::fingerprint::json;
 use super::stored::{Calibration, ClientCalibration};
 use super::{FEDERATION, OnStage, PROPRIETARY, Stage, TrainingSpent, hooks};
 use crate::base::rng;
-use crate::engine::error::{PrepareError, Released};
+use crate::engine::error::{PrepareError, TrainingReleases};
 use crate::engine::influence::{self, SiteHalves, SiteTraces};
 use crate::engine::vendor::{self, ClientVendor};
 use crate::engine::{cost, decimation};
@@ -32,7 +32,7 @@ pub(super) fn make(
     fingerprint: Fingerprint,
     wire: Box<dyn Wire>,
     on_stage: OnStage,
-    released: &mut Option<Released>,
+    released: &mut Option<TrainingReleases>,
 ) -> Result<Checkpoint, PrepareError> {
     cost::allow(session, cost::estimate(session)?)?;
     let _ = on_stage(Stage::Reading);
@@ -60,7 +60,7 @@ pub(super) fn make(
     let mut release = |rounds: usize, counts: &[Vec<Counted>]| {
         let spent = spent(session, &training, &material, rounds, counts);
         let clients = names.iter().cloned().zip(spent.clients.iter().cloned()).collect();
-        *released = Some(Released { from: spent.from, clients });
+        *released = Some(TrainingReleases { from: spent.from, clients });
         spent
     };
     let run = federation.run(&mut |progress| on_stage(Stage::Federation(progress)));

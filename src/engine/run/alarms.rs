@@ -7,7 +7,7 @@ use crate::score::{self, Alarm, AlarmUpdate, RootUpdate};
 pub(super) struct Alarms(score::Alarms);
 
 impl Alarms {
-    pub(super) fn hear(&mut self, fact: &Fact) {
+    pub(super) fn take(&mut self, fact: &Fact) {
         match fact {
             Fact::Opened(incident) => self.0.open(update(incident)),
             Fact::Updated(incident) => {
@@ -27,9 +27,9 @@ impl Alarms {
     }
 
     /// Takes facts in their order.
-    pub(super) fn hear_all(&mut self, facts: &[Fact]) {
+    pub(super) fn take_all(&mut self, facts: &[Fact]) {
         for fact in facts {
-            self.hear(fact);
+            self.take(fact);
         }
     }
 

@@ -108,7 +108,7 @@ impl Run {
                 | Edit::Root { .. } => {}
             }
         }
-        self.alarms.hear_all(&facts);
+        self.alarms.take_all(&facts);
         Ok(facts)
     }
 

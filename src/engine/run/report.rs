@@ -45,7 +45,7 @@ impl Run {
     }
 
     /// Sensors that cannot be watched, and clients whose calibration cannot be relied on.
-    pub(super) fn tell_health(&mut self, facts: &mut Vec<Fact>) {
+    pub(super) fn add_health(&mut self, facts: &mut Vec<Fact>) {
         let time = self.frame.time;
         // Which sensors are not watched follows from measurements: it is reported like their faults.
         let told = if self.session.privacy.tells_faults() { &self.left_out[..] } else { &[] };
@@ -65,7 +65,7 @@ impl Run {
             };
             self.annunciator.remark(time, Some(client), &what);
         }
-        if let Some(what) = self.unused_nominal().told("nominal data") {
+        if let Some(what) = self.unused_nominal().summary("nominal data") {
             facts.push(self.annunciator.note(time, None, &what));
         }
         if !self.session.privacy.tells_faults() {
@@ -106,8 +106,8 @@ impl Run {
     }
 
     /// Rows that had to be left out, and clocks that moved: a fact and a line of the log a stretch.
-    pub(super) fn tell_notes(&mut self, facts: &mut Vec<Fact>) {
-        for (file, what) in self.unused.hear(self.steps, &self.frame.notes) {
+    pub(super) fn add_notes(&mut self, facts: &mut Vec<Fact>) {
+        for (file, what) in self.unused.take(self.steps, &self.frame.notes) {
             let fact = self.annunciator.note(self.frame.time, None, &what);
             facts.push(in_file(fact, file));
         }

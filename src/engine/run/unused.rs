@@ -58,7 +58,7 @@ impl Stretch {
 impl Unused {
     /// Takes the notes of a step and returns the messages, each with its file: the first of every
     /// stretch at once, and the whole of a stretch once it is over.
-    pub(crate) fn hear(&mut self, step: u64, notes: &[Note]) -> Vec<(String, String)> {
+    pub(crate) fn take(&mut self, step: u64, notes: &[Note]) -> Vec<(String, String)> {
         let mut said = Vec::new();
         while let Some(over) = self.stretches.iter().position(|s| s.step + QUIET < step) {
             said.extend(self.stretches.remove(over).and_then(|stretch| stretch.rest()));
@@ -111,7 +111,7 @@ mod tests {
         let mut said = Vec::new();
         for step in 1..=500 {
             let notes = if step <= 100 { vec![note(2 * step, 1)] } else { vec![] };
-            said.extend(unused.hear(step, &notes).into_iter().map(|(_, said)| said));
+            said.extend(unused.take(step, &notes).into_iter().map(|(_, said)| said));
         }
         assert_eq!(
             said,
@@ -120,7 +120,7 @@ mod tests {
                 "duplicate time stamp, 100 rows left out in all (a.csv lines 2 to 200)"
             ]
         );
-        assert_eq!(unused.hear(501, &[note(2000, 7)]).len(), 1);
+        assert_eq!(unused.take(501, &[note(2000, 7)]).len(), 1);
         assert!(unused.end().is_empty(), "all seven were said at once");
         assert_eq!((unused.counts().rows, unused.counts().duplicate_stamp), (107, 107));
     }

@@ -266,7 +266,7 @@ impl Decided<'_> {
         let mut alarms = Alarms::default();
         for (t, tick) in self.ticks.iter().enumerate() {
             if tick.follows.is_anew() && t > 0 {
-                alarms.hear_all(&self.annunciator.end(Closing::EndOfRun));
+                alarms.take_all(&self.annunciator.end(Closing::EndOfRun));
             }
             server.begin(*tick, &mut |_| {});
             feed(&mut server, t);
@@ -279,9 +279,9 @@ impl Decided<'_> {
                 table: decision.table,
                 quality: &[],
             });
-            alarms.hear_all(&facts);
+            alarms.take_all(&facts);
         }
-        alarms.hear_all(&self.annunciator.end(Closing::EndOfRun));
+        alarms.take_all(&self.annunciator.end(Closing::EndOfRun));
         alarms
     }
 }

@@ -42,7 +42,7 @@ pub(super) fn table_words(
     let who: Vec<&str> = clients.iter().map(|client| name_of(Some(*client), names)).collect();
     let noun = if steps == 1 { "step" } else { "steps" };
     let since = since.strftime("%H:%M:%S");
-    format!("Table 1: {} at {}, {steps} {noun} from {since}", verdict.said(), who.join(", "))
+    format!("Table 1: {} at {}, {steps} {noun} from {since}", verdict.words(), who.join(", "))
 }
 
 pub(super) fn stands_words(why: Closing) -> String {

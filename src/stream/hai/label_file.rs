@@ -10,7 +10,7 @@ use crate::stream::StreamError;
 use crate::stream::table::files;
 use crate::stream::table::header::needed;
 use crate::stream::table::number::Numbers;
-use crate::stream::table::rows::{Next, Rows};
+use crate::stream::table::rows::{NextRow, Rows};
 
 /// A file of labels, read in step with its file of measurements.
 pub(super) struct LabelFile {
@@ -52,7 +52,7 @@ impl LabelFile {
     /// file has no such row.
     pub(crate) fn flag(&mut self, row: u64) -> Result<Option<f64>, StreamError> {
         while self.read <= row {
-            if self.rows.next()? != Next::Row {
+            if self.rows.next()? != NextRow::Row {
                 return Ok(None);
             }
             self.read += 1;
@@ -67,7 +67,7 @@ impl LabelFile {
 
     /// Reads to the end for the number of rows.
     pub(crate) fn count_rows(&mut self) -> Result<u64, StreamError> {
-        while self.rows.next()? == Next::Row {
+        while self.rows.next()? == NextRow::Row {
             self.read += 1;
         }
         Ok(self.read)

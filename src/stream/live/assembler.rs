@@ -192,7 +192,7 @@ impl Assembler {
     }
 
     /// When a value of the tag arrived last.
-    pub(crate) fn heard(&self, tag: usize) -> Option<Duration> {
+    pub(crate) fn last_arrival(&self, tag: usize) -> Option<Duration> {
         self.tags.get(tag).and_then(|tag| tag.heard)
     }
 
@@ -368,7 +368,7 @@ impl Assembler {
         while let Some(row) = self.elsewhere.take() {
             for (tag, (value, answered)) in row.values.iter().zip(&row.answered).enumerate() {
                 if *answered && value.is_finite() {
-                    self.tags[tag].hear(row.slot, *value, row.since);
+                    self.tags[tag].take(row.slot, *value, row.since);
                 } else if *answered && !row.whole {
                     self.counts.bad += 1;
                 }
@@ -394,7 +394,7 @@ impl Assembler {
                 }
                 let value = believed(value, quality, &mut self.counts);
                 (row.values[tag], row.answered[tag]) = (value, true);
-                self.tags[tag].hear(slot, value, arrived);
+                self.tags[tag].take(slot, value, arrived);
             }
             Piece::Row(values) => {
                 if row.whole {
@@ -403,7 +403,7 @@ impl Assembler {
                 }
                 for (tag, value) in values.iter().enumerate().filter(|(_, v)| v.is_finite()) {
                     row.values[tag] = *value;
-                    self.tags[tag].hear(slot, *value, arrived);
+                    self.tags[tag].take(slot, *value, arrived);
                 }
                 row.answered.fill(true);
                 row.whole = true;

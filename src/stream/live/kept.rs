@@ -120,7 +120,7 @@ pub(super) fn about(file: &Path) -> Option<Kept> {
 /// The layout of a session's kept rows, complete or not.
 pub(crate) fn layout(session: &Session) -> Option<Layout> {
     let folder = folder(session).ok()?;
-    let open = |name| Reader::open(&folder.join(name)).ok();
+    let open = |name| KeptReader::open(&folder.join(name)).ok();
     open(ROWS).or_else(|| open(PART)).map(|reader| reader.layout)
 }
 
@@ -187,7 +187,7 @@ impl Gathering {
         // A process that was killed before the first bytes reached the disk has lost nothing.
         let has_begun = fs::metadata(&part).is_ok_and(|part| part.len() > 0);
         if goes_on && has_begun {
-            let mut reader = Reader::open(&part).map_err(cannot_go_on(&part))?;
+            let mut reader = KeptReader::open(&part).map_err(cannot_go_on(&part))?;
             if reader.layout != *layout {
                 let why = StreamError::Setting("they are of other columns".into());
                 return Err(cannot_go_on(&part)(why));
@@ -320,7 +320,7 @@ fn write_json(folder: &Path, name: &str, value: &impl Serialize) -> Result<(), S
 
 /// Reads rows that are kept.
 #[derive(Debug)]
-pub(crate) struct Reader {
+pub(crate) struct KeptReader {
     path: PathBuf,
     layout: Layout,
     file: BufReader<File>,
@@ -331,7 +331,7 @@ pub(crate) struct Reader {
     notes: Vec<Note>,
 }
 
-impl Reader {
+impl KeptReader {
     /// The complete rows of a session.
     pub(crate) fn of(session: &Session, part: &'static str) -> Result<Self, StreamError> {
         let nothing = || StreamError::Empty {
@@ -372,7 +372,7 @@ impl Reader {
     }
 }
 
-impl Stream for Reader {
+impl Stream for KeptReader {
     fn layout(&self) -> &Layout {
         &self.layout
     }

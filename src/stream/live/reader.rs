@@ -137,9 +137,9 @@ impl Reader {
     }
 
     /// Which client's values arrived when: the newest of each.
-    pub(crate) fn heard(&self, client: usize) -> Option<Duration> {
+    pub(crate) fn last_arrival(&self, client: usize) -> Option<Duration> {
         let (tags, assembler) = self.known.as_ref()?;
-        tags.of_client(client).iter().filter_map(|tag| assembler.heard(*tag)).max()
+        tags.of_client(client).iter().filter_map(|tag| assembler.last_arrival(*tag)).max()
     }
 
     /// Tags of a client that no row waits for any more: how many, and the first of them.
@@ -289,7 +289,7 @@ impl Reader {
             if over {
                 // What was left out after the last row comes with none.
                 row.moved = None;
-                self.tell_notes(frame);
+                self.add_notes(frame);
             }
             return None;
         }
@@ -297,7 +297,7 @@ impl Reader {
         frame.continuity = row.continuity;
         frame.label = Label::Unlabelled;
         tags.fill(&row.values, frame);
-        self.tell_notes(frame);
+        self.add_notes(frame);
         Some(self.row.arrived)
     }
 
@@ -307,7 +307,7 @@ impl Reader {
     }
 
     /// What had to be left out since the row before.
-    fn tell_notes(&mut self, frame: &mut Frame) {
+    fn add_notes(&mut self, frame: &mut Frame) {
         let counts = self.counts();
         let told = std::mem::replace(&mut self.told, counts);
         let unreadable = self.trouble.unreadable - self.told_unreadable;

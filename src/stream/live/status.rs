@@ -233,7 +233,7 @@ impl Shared {
         self.lock().newest = Some((time, arrived));
     }
 
-    pub(super) fn told(&self, reader: &Reader, clients: Vec<Heard>) {
+    pub(super) fn publish(&self, reader: &Reader, clients: Vec<Heard>) {
         let mut status = self.lock();
         status.counts = reader.counts();
         status.unreadable = reader.trouble().unreadable;

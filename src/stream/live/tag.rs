@@ -36,7 +36,7 @@ impl Tag {
         !self.is_silent() && self.last.is_none_or(|(last, _)| slot - last >= self.every)
     }
 
-    pub(super) fn hear(&mut self, slot: i64, value: f64, arrived: Duration) {
+    pub(super) fn take(&mut self, slot: i64, value: f64, arrived: Duration) {
         self.heard = Some(arrived);
         self.in_vain = 0;
         if let Some((last, _)) = self.last.filter(|(last, _)| *last < slot) {

@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 
 use jiff::Timestamp;
 
-use super::kept::{self, ABOUT, Kept, PART, ROWS, Reader};
+use super::kept::{self, ABOUT, Kept, KeptReader, PART, ROWS};
 use crate::session::Session;
 use crate::stream::{Frame, Stream as _, StreamError};
 
@@ -132,7 +132,7 @@ fn version(kept: &Kept, number: u64, rows: &Path, in_use: bool) -> Version {
 
 /// The first and the last time of some rows.
 fn span(rows: &Path) -> Result<Option<(Timestamp, Timestamp)>, StreamError> {
-    let mut reader = Reader::open(rows)?;
+    let mut reader = KeptReader::open(rows)?;
     let mut frame = Frame::for_layout(reader.layout());
     let mut span = None;
     while reader.next(&mut frame)? {

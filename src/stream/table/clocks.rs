@@ -6,7 +6,7 @@ use super::clock::Clock;
 use super::files;
 use super::header::Header as _;
 use super::number::Numbers;
-use super::rows::{Next, Rows};
+use super::rows::{NextRow, Rows};
 use crate::session::{Delimiter, TimeColumn, TimeFormat};
 use crate::stream::StreamError;
 use crate::stream::columns::glob;
@@ -103,7 +103,7 @@ fn detect(
     let mut seen = 0;
     // A cell that two formats read differently, with their numbers and its line.
     let mut doubts: Vec<(usize, usize, u64, String)> = Vec::new();
-    while seen < CELLS_TO_DETECT && matches!(rows.next(), Ok(Next::Row)) {
+    while seen < CELLS_TO_DETECT && matches!(rows.next(), Ok(NextRow::Row)) {
         let cell = rows.cell(column);
         let read: Vec<_> =
             clocks.iter().map(|clock| clock.read(cell, numbers, rows.decimal_comma)).collect();

@@ -8,7 +8,7 @@ use jiff::Timestamp;
 use super::clock::Clock;
 use super::files;
 use super::header::needed;
-use super::rows::{Next, Rows};
+use super::rows::{NextRow, Rows};
 use crate::session::{ClientSettings, Delimiter, EventSettings, Labels};
 use crate::stream::columns::{glob, near_hint};
 use crate::stream::{Continuity, Event, Label, StreamError};
@@ -239,9 +239,9 @@ fn from_file(
     let mut events = Vec::new();
     loop {
         match rows.next()? {
-            Next::Row => {}
-            Next::End => return Ok(events),
-            Next::CutShort => {
+            NextRow::Row => {}
+            NextRow::End => return Ok(events),
+            NextRow::CutShort => {
                 return Err(rows.row_error("the file ends within this row".into()));
             }
         }

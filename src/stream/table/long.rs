@@ -15,7 +15,7 @@ use jiff::{SignedDuration, Timestamp};
 use super::clock::Clock;
 use super::header::{Header, Wanted, needed};
 use super::number::Numbers;
-use super::rows::{CellPlace, Next, Rows};
+use super::rows::{CellPlace, NextRow, Rows};
 use crate::session::{ClientSettings, Delimiter};
 use crate::stream::columns::glob;
 use crate::stream::{NoteKind, StreamError};
@@ -118,7 +118,7 @@ fn first_tags(
     for file in files {
         let mut rows = Rows::open(file, delimiter)?;
         let column = needed(&rows, "tag column", column)?;
-        while left > 0 && matches!(rows.next(), Ok(Next::Row)) {
+        while left > 0 && matches!(rows.next(), Ok(NextRow::Row)) {
             left -= 1;
             let tag = rows.cell(column);
             if !tag.is_empty() && !tags.contains(tag) {
@@ -211,8 +211,8 @@ impl LongRows {
     }
 
     /// Assembles the next instant.
-    pub(crate) fn next(&mut self) -> Result<Next, StreamError> {
-        let Some(stamp) = self.take_ahead()? else { return Ok(Next::End) };
+    pub(crate) fn next(&mut self) -> Result<NextRow, StreamError> {
+        let Some(stamp) = self.take_ahead()? else { return Ok(NextRow::End) };
         self.before = (self.lines[0] > 0 && self.is_same_run()).then_some(self.stamp);
         self.begin(stamp);
         self.put()?;
@@ -231,7 +231,7 @@ impl LongRows {
             }
             self.put()?;
         }
-        Ok(Next::Row)
+        Ok(NextRow::Row)
     }
 
     /// The present row is older than the instant. Either the instant has a wrong time, or the row; many
@@ -268,12 +268,12 @@ impl LongRows {
     /// never finished is left out when it cannot be read.
     fn advance(&mut self) -> Result<Option<Timestamp>, StreamError> {
         match self.rows.next()? {
-            Next::End => return Ok(None),
-            Next::CutShort => {
+            NextRow::End => return Ok(None),
+            NextRow::CutShort => {
                 self.note(NoteKind::TruncatedRow);
                 return Ok(None);
             }
-            Next::Row => {}
+            NextRow::Row => {}
         }
         let rows = &self.rows;
         let comma = rows.decimal_comma;

@@ -43,7 +43,7 @@ impl Header for Rows {
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Next {
+pub(crate) enum NextRow {
     /// A row with as many cells as the header.
     Row,
     /// The last row, cut short: the file ends within it.
@@ -115,12 +115,12 @@ impl Rows {
     }
 
     /// Moves to the next row; empty lines are passed over.
-    pub(crate) fn next(&mut self) -> Result<Next, StreamError> {
+    pub(crate) fn next(&mut self) -> Result<NextRow, StreamError> {
         loop {
             self.csv.get_mut().begin_row();
             match self.csv.read_byte_record(&mut self.record) {
                 Ok(true) => {}
-                Ok(false) => return Ok(Next::End),
+                Ok(false) => return Ok(NextRow::End),
                 Err(e) => return Err(self.broken(e)),
             }
             if self.is_blank() {
@@ -128,10 +128,10 @@ impl Rows {
             }
             let (expected, found) = (self.header.len(), self.record.len());
             if found == expected {
-                return Ok(Next::Row);
+                return Ok(NextRow::Row);
             }
             if found < expected && self.ends_the_file() {
-                return Ok(Next::CutShort);
+                return Ok(NextRow::CutShort);
             }
             let what = format!("expected {expected} cells, found {found}");
             return Err(self.row_error(what));
@@ -263,7 +263,7 @@ mod tests {
     fn lines(text: &str) -> Vec<(u64, String)> {
         let mut rows = rows(text);
         let mut found = Vec::new();
-        while rows.next().expect("rows") == Next::Row {
+        while rows.next().expect("rows") == NextRow::Row {
             found.push((rows.line(), String::from_utf8_lossy(rows.cell(0)).into_owned()));
         }
         found
@@ -291,8 +291,8 @@ mod tests {
         assert_eq!(lines("x,y\r\r\na,1\r\r\n"), [(2, "a".to_owned())]);
         assert_eq!(lines("x,\"y\ry\"\na,1\n"), [(2, "a".to_owned())]);
         let mut cut = rows("a,b,c\r1,2,3\r4,5");
-        assert_eq!(cut.next().expect("a row"), Next::Row);
-        assert_eq!(cut.next().expect("no error"), Next::CutShort);
+        assert_eq!(cut.next().expect("a row"), NextRow::Row);
+        assert_eq!(cut.next().expect("no error"), NextRow::CutShort);
     }
 
     #[test]
@@ -323,9 +323,9 @@ mod tests {
         let error = ragged.next().expect_err("two cells").to_string();
         assert_eq!(error, "t.csv:2: expected 3 cells, found 2");
         let mut cut = rows("a,b,c\n1,2,3\n4,5");
-        assert_eq!(cut.next().expect("a row"), Next::Row);
-        assert_eq!(cut.next().expect("no error"), Next::CutShort);
-        assert_eq!(cut.next().expect("no error"), Next::End);
+        assert_eq!(cut.next().expect("a row"), NextRow::Row);
+        assert_eq!(cut.next().expect("no error"), NextRow::CutShort);
+        assert_eq!(cut.next().expect("no error"), NextRow::End);
         let mut long = rows("a,b,c\n1,2,3,4");
         assert!(long.next().is_err());
     }
@@ -372,7 +372,7 @@ mod tests {
         let (mut rows, taken) = endless(b"1,2,3,4,5,6,7,8\n");
         assert!(taken.load(Ordering::Relaxed) <= 64 * 1024);
         for _ in 0..1000 {
-            assert_eq!(rows.next().expect("a row"), Next::Row);
+            assert_eq!(rows.next().expect("a row"), NextRow::Row);
         }
         assert!(taken.load(Ordering::Relaxed) <= 256 * 1024);
     }
@@ -382,7 +382,7 @@ mod tests {
         let open = Cursor::new(b"a,b\n1,2\n3,\"4".to_vec()).chain(std::io::repeat(b'\n'));
         let bytes = Bytes::over(Box::new(open));
         let mut rows = Rows::over(Path::new("t.csv"), bytes, Delimiter::Auto).expect("a header");
-        assert_eq!(rows.next().expect("a row"), Next::Row);
+        assert_eq!(rows.next().expect("a row"), NextRow::Row);
         let error = rows.next().expect_err("a row without end").to_string();
         assert_eq!(error, "t.csv:3: the row does not end: is a quotation mark left open?");
     }

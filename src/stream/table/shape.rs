@@ -2,7 +2,7 @@
 
 use super::header::Header;
 use super::long::{LeftOut, LongRows};
-use super::rows::{Next, Rows};
+use super::rows::{NextRow, Rows};
 use crate::stream::StreamError;
 
 /// Rows that hold all measurements of an instant: as they stand in a file, or assembled.
@@ -13,7 +13,7 @@ pub(crate) enum TableRows {
 
 impl TableRows {
     /// Moves to the next row.
-    pub(crate) fn next(&mut self) -> Result<Next, StreamError> {
+    pub(crate) fn next(&mut self) -> Result<NextRow, StreamError> {
         match self {
             Self::Wide(rows) => rows.next(),
             Self::Long(rows) => rows.next(),

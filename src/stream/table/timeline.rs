@@ -14,7 +14,7 @@ use jiff::{SignedDuration, Timestamp};
 use super::chain::{self, Chain};
 use crate::stream::{Continuity, NoteKind};
 
-/// Rows that are looked at together when a stamp does not continue the row before it.
+/// UpcomingRows that are looked at together when a stamp does not continue the row before it.
 pub(crate) const WINDOW: usize = 40;
 /// So many rows that agree with each other are believed against what came before them.
 pub(crate) const ENOUGH: usize = WINDOW / 2;
@@ -38,13 +38,13 @@ pub(crate) struct Timeline {
 /// What becomes of a row.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) enum Placed {
-    Frame(Place),
+    Frame(FramePlace),
     LeftOut(NoteKind),
 }
 
 /// Where a frame stands.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub(crate) struct Place {
+pub(crate) struct FramePlace {
     pub(crate) time: Timestamp,
     pub(crate) continuity: Continuity,
     /// What its run is moved by from here on.
@@ -57,7 +57,7 @@ pub(crate) struct Place {
 
 /// A row among those that follow it.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Rows<'a> {
+pub(crate) struct UpcomingRows<'a> {
     /// Its stamp and those of the rows after it, of the same file and run, up to [`WINDOW`].
     pub(crate) stamps: &'a [Timestamp],
     /// It begins a run.
@@ -90,7 +90,7 @@ impl Timeline {
 
     /// Where the first of `rows` stands; `None` beyond the end of time. Nothing is remembered until
     /// [`Timeline::advance`].
-    pub(crate) fn place(&self, rows: Rows<'_>) -> Option<Placed> {
+    pub(crate) fn place(&self, rows: UpcomingRows<'_>) -> Option<Placed> {
         let stamp = *rows.stamps.first()?;
         let Some(last) = self.last.filter(|_| !rows.new_run) else {
             return self.begin(stamp, rows.stamps);
@@ -120,7 +120,7 @@ impl Timeline {
         match self.follow(stamp, last)? {
             Placed::Frame(place) if self.is_far(jump) && !rows.may_overlap => {
                 let moved_from = last.checked_sub(self.shift).ok();
-                Some(Placed::Frame(Place { moved_from, ..place }))
+                Some(Placed::Frame(FramePlace { moved_from, ..place }))
             }
             placed => Some(placed),
         }
@@ -141,7 +141,7 @@ impl Timeline {
             Some(last) if stamp <= last => last.checked_add(self.period).ok()?,
             _ => stamp,
         };
-        Some(Placed::Frame(Place {
+        Some(Placed::Frame(FramePlace {
             time,
             continuity: Continuity::NewRun,
             shift: time.duration_since(stamp),
@@ -160,13 +160,18 @@ impl Timeline {
             Continuity::Gap { seconds: hole }
         };
         let (shift, before) = (self.shift, self.before);
-        Some(Placed::Frame(Place { time, continuity, shift, before, moved_from: None }))
+        Some(Placed::Frame(FramePlace { time, continuity, shift, before, moved_from: None }))
     }
 
     /// The clock went back for good, as at the end of summer time: enough rows that are not later
     /// than the last frame agree with each other, and more than go on from it. They are placed after
     /// it.
-    fn clock_went_back(&self, last: Timestamp, rows: Rows<'_>, chain: &Chain) -> Option<Place> {
+    fn clock_went_back(
+        &self,
+        last: Timestamp,
+        rows: UpcomingRows<'_>,
+        chain: &Chain,
+    ) -> Option<FramePlace> {
         if rows.may_overlap || chain.keeps_first() {
             return None;
         }
@@ -179,7 +184,7 @@ impl Timeline {
             return None;
         }
         let time = last.checked_add(self.period).ok()?;
-        Some(Place {
+        Some(FramePlace {
             time,
             continuity: Continuity::Next,
             shift: time.duration_since(stamp),
@@ -189,11 +194,16 @@ impl Timeline {
     }
 
     /// The clock that went back is where it was before.
-    fn clock_came_back(&self, stamp: Timestamp, last: Timestamp, chain: &Chain) -> Option<Place> {
+    fn clock_came_back(
+        &self,
+        stamp: Timestamp,
+        last: Timestamp,
+        chain: &Chain,
+    ) -> Option<FramePlace> {
         let shift = self.before?;
         let time = stamp.checked_add(shift).ok()?;
         let continues = time > last && self.is_next(last, time);
-        (continues && chain.regular_from_first() >= ENOUGH).then_some(Place {
+        (continues && chain.regular_from_first() >= ENOUGH).then_some(FramePlace {
             time,
             continuity: Continuity::Next,
             shift,
@@ -220,7 +230,7 @@ impl Timeline {
     }
 
     /// Remembers a frame that was handed out.
-    pub(crate) fn advance(&mut self, place: &Place) {
+    pub(crate) fn advance(&mut self, place: &FramePlace) {
         self.last = Some(place.time);
         self.shift = place.shift;
         self.before = place.before;
@@ -294,7 +304,7 @@ mod tests {
             let same_run = rows[row + 1..].iter().take_while(|(_, new_run)| !new_run);
             let stamps: Vec<Timestamp> =
                 rows[row..=row].iter().chain(same_run).map(|row| at(row.0)).take(WINDOW).collect();
-            let rows = Rows { stamps: &stamps, new_run: begins, may_overlap: false };
+            let rows = UpcomingRows { stamps: &stamps, new_run: begins, may_overlap: false };
             let placed = timeline.place(rows).expect("the end of time is far away");
             if let Placed::Frame(place) = &placed {
                 timeline.advance(place);

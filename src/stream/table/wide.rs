@@ -17,7 +17,7 @@ use super::held::Held;
 use super::long::{LeftOut, LongRows, Pivot};
 use super::number::Numbers;
 use super::recent::Recent;
-use super::rows::{Next, Rows};
+use super::rows::{NextRow, Rows};
 use super::shape::TableRows;
 use super::timeline::{self, Placed, Timeline, WINDOW, regular_step, usual_step};
 use crate::session::{ClientSettings, Delimiter, Runs};
@@ -218,7 +218,7 @@ impl Wide {
             Some(End::Clean | End::CutShort { .. }) => return Ok(open.read),
             None => {}
         }
-        while open.rows.next()? == Next::Row {
+        while open.rows.next()? == NextRow::Row {
             open.read += 1;
         }
         Ok(open.read)
@@ -357,7 +357,7 @@ impl Open {
         let next = self.rows.next();
         self.notes.extend(std::iter::from_fn(|| self.rows.take_note()));
         self.end = match next {
-            Ok(Next::Row) => {
+            Ok(NextRow::Row) => {
                 let mut row = self.spare.pop().unwrap_or_default();
                 row.read(&self.rows, &self.columns, &plan.numbers);
                 row.number = self.read;
@@ -366,8 +366,8 @@ impl Open {
                 self.held.push_back(row);
                 return true;
             }
-            Ok(Next::End) => Some(End::Clean),
-            Ok(Next::CutShort) => Some(End::CutShort { line: self.rows.line() }),
+            Ok(NextRow::End) => Some(End::Clean),
+            Ok(NextRow::CutShort) => Some(End::CutShort { line: self.rows.line() }),
             Err(error) => Some(End::Broken(error)),
         };
         false
@@ -407,7 +407,7 @@ impl Open {
         if new_run || !timeline.continues(stamp) {
             self.look_ahead(plan, timeline, stamps);
         }
-        let rows = timeline::Rows { stamps, new_run, may_overlap: self.fresh };
+        let rows = timeline::UpcomingRows { stamps, new_run, may_overlap: self.fresh };
         timeline.place(rows).ok_or_else(|| self.rows.row_error_at(line, OUT_OF_RANGE.into()))
     }
 
@@ -451,7 +451,7 @@ fn first_stamps(plan: &Plan) -> Result<Vec<Timestamp>, StreamError> {
         let mut rows = plan.open(file)?;
         stamps.clear();
         let Some(column) = plan.wanted.time(&rows)? else { break };
-        while stamps.len() < ROWS_TO_FIND_PERIOD && matches!(rows.next(), Ok(Next::Row)) {
+        while stamps.len() < ROWS_TO_FIND_PERIOD && matches!(rows.next(), Ok(NextRow::Row)) {
             let cell = rows.cell(column);
             match plan.clocks.of(file).read(cell, &plan.numbers, rows.decimal_comma()) {
                 Some(stamp) => stamps.push(stamp),
