@@ -1,4 +1,4 @@
-//! What a run says: the facts of `run --json`, of a recording and of the console's log, all the same.
+//! The facts of a run: those of `run --json`, of a recording and of the console's log, all the same.
 //!
 //! A fact is one JSON object on one line. `"fact"` comes first and says which it is; the order of the
 //! other fields is the order of the types below and never changes, so that two runs can be compared
@@ -87,7 +87,7 @@ pub(crate) struct Incident {
     /// Probability of each client as the root, in the order of the session. The look-up of paper mode
     /// has none: the root it names has 1.
     pub(crate) posterior: Posterior,
-    /// Who may be the root while nobody is named, the likeliest first.
+    /// The possible roots while none is named, the likeliest first.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub(crate) candidates: Vec<String>,
     /// The client whose evidence rose first.
@@ -121,7 +121,7 @@ pub(crate) struct Incident {
     /// What is new, or why it is over.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) why: Option<String>,
-    /// The sensors of the root that deviate most, where the session lets it say so.
+    /// The sensors of the root that deviate most, where the session allows that.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub(crate) sensors: Vec<String>,
     /// Clients that take part and have a sensor which is itself at fault.

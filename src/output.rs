@@ -79,7 +79,7 @@ impl Outputs {
         Ok(Some(Self { queue, workers, trouble: None }))
     }
 
-    /// Puts a fact into the queue of everybody who wants it.
+    /// Puts a fact into the queue of every receiver that wants it.
     pub(crate) fn take(&mut self, fact: &Fact) {
         let Some(kind) = kind(fact).filter(|_| !is_suspended(fact)) else { return };
         let mut line = None;
@@ -116,7 +116,7 @@ impl Outputs {
     }
 }
 
-/// Whether it is about an incident whose alarm asks nobody.
+/// Whether it is about an incident whose alarm is suspended.
 fn is_suspended(fact: &Fact) -> bool {
     fact.incident().is_some_and(|incident| incident.suspended)
 }

@@ -37,7 +37,7 @@
 //! | [`reach`], [`influence`] | who can affect whom: declared, and learned from nominal states |
 //! | [`predictions`] | tier 2: what one client's state explains of another |
 //! | [`rounds`], [`batch`], [`Together`] | training: f_s, gradients, how states move together |
-//! | `tape` | what was heard, step by step, to decide it again |
+//! | `tape` | the messages of every step, to decide them again |
 
 #![cfg_attr(not(test), deny(clippy::wildcard_enum_match_arm))]
 
@@ -80,7 +80,7 @@ use crate::privacy::{Faults, Ranks};
 use crate::session::{Mode, Vote};
 use crate::wire::{Content, Follows, Message, Tick, ToSite};
 
-/// What a server is told before it hears anything: settings that everybody knows.
+/// What a server knows before the first message: settings that are public.
 #[derive(Debug)]
 pub(crate) struct Setup {
     /// The method that decides.
@@ -95,7 +95,7 @@ pub(crate) struct Setup {
     pub(crate) vote: Option<Vote>,
     /// Tier 2.
     pub(crate) predictions: Option<Predictions>,
-    /// What is heard is kept, so that it can be decided again.
+    /// Messages are kept, so that they can be decided again.
     pub(crate) keep: bool,
 }
 
@@ -130,7 +130,7 @@ pub struct Server {
     method: Method,
     inbox: Inbox,
     predictions: Option<Predictions>,
-    /// Which kinds of fault each client's sensors have, as it told last.
+    /// Which kinds of fault each client's sensors have, by its last message.
     faults: Vec<Faults>,
     /// The sensors that a client named when it was asked.
     sensors: Vec<Option<Ranks>>,
@@ -141,7 +141,7 @@ pub struct Server {
 }
 
 impl Server {
-    /// A server that has heard nothing.
+    /// A server before the first message.
     pub(crate) fn new(setup: Setup) -> Self {
         let Setup { mode, clients, grading, arl0_steps, reach, vote, predictions, keep } = setup;
         let method = match mode {
@@ -196,7 +196,7 @@ impl Server {
         Receipt::Taken
     }
 
-    /// A step begins; in tier 2 clients hear what is predicted of it.
+    /// A step begins; in tier 2 clients receive what is predicted of it.
     pub(crate) fn begin(&mut self, tick: Tick, send: &mut dyn FnMut(ToSite)) {
         match tick.follows {
             Follows::Next => {}
@@ -333,7 +333,7 @@ impl Server {
         }
     }
 
-    /// Forgets everything that was heard: sites must enrol again.
+    /// Forgets all messages: sites must enrol again.
     pub(crate) fn forget(&mut self) {
         match &mut self.method {
             Method::Evidence(decider) => {
@@ -351,13 +351,13 @@ impl Server {
         self.tape = self.tape.as_ref().map(|_| Tape::default());
     }
 
-    /// Clients no longer tell of faults: what they told last would stand for ever.
+    /// Clients no longer send faults: the last ones would stand for ever.
     pub(crate) fn forget_faults(&mut self) {
         self.faults.fill(Faults::default());
     }
 
-    /// The same server before it heard of any step, with everybody enrolled as at the beginning: to
-    /// decide again what was heard. It predicts nothing and keeps nothing.
+    /// The same server before the first step, with all clients enrolled as at the beginning: to
+    /// decide again on the same messages. It predicts nothing and keeps nothing.
     pub(crate) fn afresh(&self) -> Self {
         let mut method = self.method.clone();
         match &mut method {
@@ -386,12 +386,12 @@ impl Server {
         }
     }
 
-    /// The steps that were heard, where they are kept.
+    /// The messages of all steps, where they are kept.
     pub(crate) fn ticks(&self) -> Option<&[Tick]> {
         self.tape.as_ref().map(Tape::ticks)
     }
 
-    /// Puts what `other` heard at its `t`-th step into the step that has begun.
+    /// Puts the messages of the `t`-th step of `other` into the step that has begun.
     pub(crate) fn hear_again(&mut self, other: &Self, t: usize) {
         if let Some(tape) = &other.tape {
             // Those before the first step are enrolled from the beginning.

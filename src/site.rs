@@ -12,7 +12,7 @@
 //!
 //! | module | what it is for |
 //! |---|---|
-//! | [`material`] | nominal rows, scaled by what the fit range alone tells |
+//! | [`material`] | nominal rows, scaled by the fit range alone |
 //! | [`fit`], [`series`], [`nominal`], [`prepared`] | models and fits that are made once |
 //! | [`training`], [`chain`], [`batch`] | the site in Algorithm 1 |
 //! | [`whitening`], [`grader`], `new_normal` | residuals, their surprise, changes the site lives with |
@@ -20,8 +20,8 @@
 //! | [`sensor`], [`seen`] | sensors that are themselves at fault, or show values never seen; which deviate most |
 //! | [`standing`] | states of switches that stand still in normal operation |
 //! | [`stretch`] | stretches of a calibration that look abnormal |
-//! | `settling` | how many steps at the start of a run say nothing |
-//! | [`enrolment`] | what a site tells of its calibration, and the price |
+//! | `settling` | how many steps at the start of a run do not count |
+//! | [`enrolment`] | what a site sends of its calibration, and the price |
 //! | [`messenger`], [`line`], [`informed`] | tier 2: states out, what others explain back |
 //! | `evidence`, [`flags`] | either method's half of a step |
 //! | `severity` | how severe the first step of a burst is |
@@ -172,13 +172,13 @@ pub(crate) struct Site {
     ledger: Ledger,
     /// What the method that does not decide would have released: without end, and not written.
     rehearsal: Ledger,
-    /// What was told about sensors at fault last.
+    /// The last message about sensors at fault.
     told_faults: Faults,
     /// Steps in succession without a value of its own.
     absent: usize,
     /// How its last row follows the one before.
     look: Look,
-    /// Noise has hidden something about its samples at some step: sending it again tells more.
+    /// Noise has hidden something about its samples at some step: sending it again reveals more.
     was_protected: bool,
     tape: Option<SiteTape>,
 }
@@ -379,7 +379,7 @@ impl Site {
     }
 
     /// Tells the server which kinds of fault its sensors have, when that changes; with protection only
-    /// where the session says so, since it is told unprotected.
+    /// where the session says so, since it is sent unprotected.
     fn tell_faults(&mut self, tick: Tick, send: &mut dyn FnMut(Sent)) {
         let faults = Faults {
             gap: self.watch.any(SensorFault::Gap),
@@ -458,7 +458,7 @@ fn enter_enrolment(
     Ok(ledger.enter_made_of(from, &trained.collect::<Vec<_>>(), enrolment, randomness))
 }
 
-/// Which enrolment it is: one that is told again without new noise tells nothing new.
+/// Which enrolment it is: one that is sent again without new noise reveals nothing new.
 fn enrolment_name(
     session: &Session,
     from: Timestamp,

@@ -56,9 +56,9 @@ pub fn replay(session: &Session) -> Result<Vec<(Timestamp, bool)>, String> {
 pub struct Rows {
     /// Rows that became frames.
     pub frames: u64,
-    /// Rows that were left out, for a reason that was told.
+    /// Rows that were left out, for a reason that was reported.
     pub left_out: u64,
-    /// How often the clock of the data was told to have moved.
+    /// How often the clock of the data was reported to have moved.
     pub clock_moves: u64,
     /// Frames before which others are missing.
     pub gaps: u64,

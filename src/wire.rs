@@ -139,7 +139,7 @@ fn narrow(numbers: &Released<privacy::Numbers>) -> Numbers {
     }
 }
 
-/// Messages for tests of whoever receives them.
+/// Messages for tests of receivers.
 #[cfg(test)]
 pub(crate) mod testing {
     use std::collections::VecDeque;
@@ -165,7 +165,7 @@ pub(crate) mod testing {
     }
 
     impl<F: FnMut(&mut Vec<Message>) + Send> Tampered<F> {
-        /// `tamper` sees everything that was sent since the server heard of it last.
+        /// `tamper` sees everything that was sent since the server last received something.
         pub(crate) fn new(tamper: F) -> Self {
             Self { sent: Vec::new(), arrived: VecDeque::new(), down: Memory::default(), tamper }
         }

@@ -1,6 +1,6 @@
-//! The service's side: a socket that consoles join at, and what each of them is told.
+//! The service's side: a socket that consoles join at, and what is sent to each of them.
 //!
-//! What was told is kept for consoles that join later, the newest [`KEPT_BYTES`] of it; of what is older
+//! What was sent is kept for consoles that join later, the newest [`KEPT_BYTES`] of it; of what is older
 //! only incidents and the last [`KEPT_EVENTS`] entries of the log stay.
 
 use std::collections::{BTreeMap, VecDeque};
@@ -82,7 +82,7 @@ struct Shared {
     writers: AtomicUsize,
 }
 
-/// A socket that nobody is served at yet.
+/// A socket without consoles yet.
 pub(crate) struct Listener {
     socket: UnixListener,
     path: PathBuf,
@@ -139,7 +139,7 @@ impl Listener {
 }
 
 impl Hub {
-    /// Tells all consoles, and keeps it for those that join later. Waits for nobody.
+    /// Sends to all consoles, and keeps it for those that join later. Waits for none.
     pub(crate) fn send(&self, event: &EngineEvent) {
         let mut state = self.shared.lock();
         let Some(packet) = Packet::of(event) else { return };
@@ -307,7 +307,7 @@ fn serve_one(shared: &Arc<Shared>, mut stream: UnixStream) -> io::Result<()> {
     written
 }
 
-/// Writes until nobody sends any more, or the console does not read.
+/// Writes until the sender is gone, or the console does not read.
 fn write_all(
     stream: &mut UnixStream,
     past: Vec<Bytes>,

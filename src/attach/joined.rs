@@ -97,7 +97,7 @@ impl Joined {
         Ok(Handle::elsewhere(events, command_sender))
     }
 
-    /// Hands on what the service tells, and looks for it again where it is gone.
+    /// Hands on the events of the service, and looks for it again where it is gone.
     fn follow(mut self, line: &Line, events: &mpsc::Sender<EngineEvent>) {
         loop {
             let why = match self.read_all(events) {

@@ -86,7 +86,7 @@ impl Welcome {
     }
 }
 
-/// What a console tells a service, after its greeting.
+/// What a console sends to a service, after its greeting.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub(crate) struct OrderPacket {
     /// An [`Order`] as JSON.
@@ -103,7 +103,7 @@ impl OrderPacket {
     }
 }
 
-/// What a service tells a console, after its greeting.
+/// What a service sends to a console, after its greeting.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub(crate) enum Packet {
     Notice(String),
@@ -259,7 +259,7 @@ impl ReadoutPacket {
 }
 
 impl Packet {
-    /// An event of the engine, where consoles are told of it.
+    /// An event of the engine, where it is sent to consoles.
     pub(crate) fn of(event: &EngineEvent) -> Option<Self> {
         Some(match event {
             EngineEvent::Notice(notice) => Self::Notice(notice.clone()),

@@ -61,7 +61,7 @@ struct Day {
     name: String,
     settings: Vec<String>,
     summary: Option<Summary>,
-    /// Incidents as they were said last, in order.
+    /// Incidents by their last facts, in order.
     incidents: Vec<fact::Incident>,
 }
 
@@ -280,7 +280,7 @@ fn compare(a: &Day, b: &Day) -> Comparison {
     }
 }
 
-/// Every known disturbance, with what either said about it.
+/// Every known disturbance, with the incidents of both sides.
 fn labelled(a: &[EventRow], b: &[EventRow]) -> Vec<Row> {
     let said =
         |row: &EventRow| Said { delay_s: row.delay_s, root: row.root.clone(), right: row.right };

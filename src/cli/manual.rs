@@ -12,7 +12,7 @@ use super::Cli;
 use crate::console::{KEYS_FILE, actions};
 use crate::engine::ledger_key::KEY_FILE;
 
-/// What the environment may say.
+/// The variables of the environment.
 const ENVIRONMENT: [(&str, &str); 22] = [
     ("HEADWATER_OPERATOR", "who is at the console, for its log; else USER or LOGNAME"),
     ("HEADWATER_CACHE", "the folder in which models are kept between runs"),

@@ -41,7 +41,7 @@ pub(super) struct BrokerArgs {
 }
 
 impl BrokerArgs {
-    /// The broker; says so where nothing protects what is sent to it.
+    /// The broker; prints a warning where the connection is not encrypted.
     pub(super) fn open(&self) -> Result<Broker> {
         let Some(broker) = &self.broker else { bail!("--broker URL is missing") };
         let broker = Broker::parse(broker, self.certs.as_deref(), self.insecure)?;
@@ -116,7 +116,7 @@ pub(super) struct ServeArgs {
     /// Begin the run anew instead of going on where a server that was stopped had come to
     #[arg(long)]
     anew: bool,
-    /// Store the run in this file while it happens: what was heard, and what was decided
+    /// Store the run in this file while it happens: messages and decisions
     #[arg(long, value_name = "FILE")]
     record: Option<PathBuf>,
     /// One JSON object a line instead of words
@@ -261,7 +261,7 @@ fn serve(
     Ok((served.accounts(), not_recorded))
 }
 
-/// Says what there is to say about a recording; keeps why it ended before its time.
+/// Prints the messages about a recording; keeps why it ended early.
 fn tell_recording(
     out: &mut impl Write,
     args: &ServeArgs,

@@ -122,7 +122,7 @@ pub(crate) struct Model {
     /// The course of training so far.
     pub course: Course,
     pub prepared: Option<Arc<Prepared>>,
-    /// The course of training, where there are no models to tell it.
+    /// The course of training, where no models hold it.
     pub losses: Option<History>,
     /// What has been measured; nothing until the stream is open.
     pub measured: Option<Measured>,

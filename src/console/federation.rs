@@ -120,7 +120,7 @@ pub(crate) fn watch_federation(
     watch(view, draw, accept, interrupt, over)
 }
 
-/// Whoever waits first is accepted by the server.
+/// The server accepts the first site that waits.
 fn accept(board: &mut Board) {
     board.accepts = waits(board).map(|(client, _)| client);
 }
@@ -156,7 +156,7 @@ pub(super) fn watch<B: Clone>(
     Ok(())
 }
 
-/// What somebody at the screen wants.
+/// A key with a meaning here.
 enum Key {
     Stop,
     Accept,

@@ -62,7 +62,7 @@ pub(crate) fn still(subject: Subject, still: &Still) -> Result<String, ConsoleEr
     Ok(export::write(&buffer, still.format))
 }
 
-/// Draws every view of what these events tell, wherever they come from.
+/// Draws every view of these events, from any source.
 pub(crate) fn drawn(session: &Session, events: Vec<EngineEvent>) {
     let terminal = Terminal { depth: Depth::Bits24, light: None, ascii: false };
     let mut model = Model::new(session, Theme::new(ThemeChoice::Auto, terminal));

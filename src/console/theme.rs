@@ -73,11 +73,11 @@ pub(crate) struct Theme {
     pub failure: Style,
     /// Where trouble started, seen by an operator or over.
     pub root: Style,
-    /// The same, not yet seen by anybody.
+    /// The same, not yet acknowledged.
     pub root_unseen: Style,
     pub effect: Style,
     pub single: Style,
-    /// The same, not yet seen by anybody.
+    /// The same, not yet acknowledged.
     pub single_unseen: Style,
     pub shelved: Style,
     /// The lane of an open root: a background that lies under everything.

@@ -97,7 +97,7 @@ pub(crate) fn with_settings(file: &Path, turns: &[Turn]) -> Result<Recorded, Ope
     Ok(recorded)
 }
 
-/// Whether the server alone goes by a setting, on what it hears anyway.
+/// Whether the server alone goes by a setting, on the messages that it gets anyway.
 fn is_of_server(knob: Knob) -> bool {
     matches!(knob, Knob::Vote | Knob::Arl0)
 }

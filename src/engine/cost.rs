@@ -33,7 +33,7 @@ use crate::stream::extent::{Extent, extent};
 
 /// Hours of processor time that a preparation may take when the session says nothing.
 const USUAL_H: f64 = 12.0;
-/// Bytes of memory that are assumed where the system does not tell what is free.
+/// Bytes of memory that are assumed where the system does not report what is free.
 const USUAL_BYTES: f64 = 16e9;
 
 /// Estimated time and memory of preparing a session.

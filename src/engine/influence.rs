@@ -122,7 +122,7 @@ pub(super) fn learn(
     Ok((influences, SiteHalves { summaries, informed }))
 }
 
-/// Lets a client tell the server a whole stretch.
+/// Lets a client send the server a whole stretch.
 fn teach(
     client: usize,
     line: &mut Line,
@@ -137,7 +137,7 @@ fn teach(
     Ok(heard)
 }
 
-/// What the server predicts each client from what it heard from all over a stretch.
+/// What the server predicts each client from the summaries of all over a stretch.
 fn answers(
     predictions: &mut Predictions,
     heard: &[Heard],
@@ -160,7 +160,7 @@ fn answers(
     Ok(answers)
 }
 
-/// Sends what the server predicts each client from what it heard from all over a stretch.
+/// Sends what the server predicts each client from the summaries of all over a stretch.
 fn foretell(predictions: &mut Predictions, heard: &[Heard], send: &mut dyn FnMut(ToSite)) {
     let steps = heard.iter().map(Heard::steps).min().unwrap_or(0);
     predictions.reset();

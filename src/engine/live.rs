@@ -180,7 +180,7 @@ fn gather(
 }
 
 /// Keeps what was left out before this row, and whether the clock moved. A clock that went forward shows as
-/// a gap in a run; nobody would see it in a history.
+/// a gap in a run; a history would not show it.
 fn note(source: &LiveStream, frame: &mut Frame, gathering: &mut Gathering) {
     let is_told = frame.notes.iter().any(|note| matches!(note.what, NoteKind::ClockMoved { .. }));
     if let Some((from, to)) = source.clock_moved().filter(|_| !is_told) {

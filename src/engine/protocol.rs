@@ -99,7 +99,7 @@ pub(crate) enum EngineEvent {
     Recording(RecordState),
     Training(Training),
     Opened(Box<Opened>),
-    /// Measurements and what they say, in their order.
+    /// Measurements and decisions, in their order.
     News(Box<Update>),
     /// Everything before the place where playing begins has been sent.
     Playing,

@@ -114,7 +114,7 @@ pub(crate) struct RunOptions {
     pub(crate) mode: Mode,
     pub(crate) until: Option<Mark>,
     /// Both methods are carried along, so that either can decide from the next step on, and what was
-    /// measured and heard is kept, so that the run can be decided again.
+    /// measured and received is kept, so that the run can be decided again.
     pub(crate) both: bool,
     /// The carrier of messages between sites and server.
     pub(crate) wire: Box<dyn Wire>,
@@ -388,7 +388,7 @@ impl Run {
         self.until.is_some_and(|mark| mark.is_reached(clock, first, self.steps, self.frame.time))
     }
 
-    /// From the step before to this one: next to it, over a gap, or into another run, which is said.
+    /// From the step before to this one: next to it, over a gap, or into another run, which is noted.
     fn bridge(&mut self, continuity: Continuity, facts: &mut Vec<Fact>) -> Follows {
         let follows = follows(continuity, self.layout.period_s);
         let why = match follows {
@@ -401,7 +401,7 @@ impl Run {
         follows
     }
 
-    /// The run is over: closes what is open and says what was released.
+    /// The run is over: closes what is open and states what was released.
     pub(crate) fn end(&mut self) -> Vec<Fact> {
         let last = self.now();
         let mut facts = Vec::new();

@@ -43,7 +43,7 @@ pub(super) fn enter_prepared(
     kept.enter_training(ledgers, &clients, &prepared.spent)
 }
 
-/// Enters what a preparation that failed had released; the error to tell.
+/// Enters the releases of a preparation that failed; returns the error to report.
 pub(super) fn enter_failed<'a>(
     session: &'a Session,
     opened: &'a Opened,

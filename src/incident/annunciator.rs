@@ -115,7 +115,7 @@ impl Annunciator {
         self.settings.insert(what, value);
     }
 
-    /// Takes the next step and says what is new.
+    /// Takes the next step and returns the new facts.
     pub(crate) fn step(&mut self, input: &Step<'_>) -> Vec<Fact> {
         let elapsed_s = input.time.duration_since(self.now).as_secs_f64().max(0.0);
         self.watched_s += elapsed_s;

@@ -7,7 +7,7 @@ use super::input::{ClientState, Closing, Outcome};
 use super::state::{AlarmEvent, AlarmState};
 
 impl Annunciator {
-    /// Takes what the decision says about a disturbance.
+    /// Takes the decision about a disturbance.
     pub(super) fn take_outcome(&mut self, outcome: &Outcome, clients: &[ClientState]) {
         let number = match (self.disturbances.get(&outcome.disturbance.number), outcome.closed) {
             (Some(number), _) => *number,

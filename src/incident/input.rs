@@ -13,7 +13,7 @@ pub(crate) struct Step<'a> {
     pub(crate) number: u64,
     /// Every client in the order of the session. One that is missing here is quiet.
     pub(crate) clients: &'a [ClientState],
-    /// What the decision says. A disturbance that is not mentioned stays as it was.
+    /// Outcomes of disturbances. One that is not mentioned stays as it was.
     pub(crate) outcomes: &'a [Outcome],
     /// What Table 1 declares, in paper mode. Then nothing else opens, moves or closes an incident.
     pub(crate) table: Option<TableVerdict>,

@@ -18,7 +18,7 @@ use crate::fact::Fact;
 pub(crate) struct Order {
     pub(crate) who: String,
     pub(crate) action: OperatorAction,
-    /// Why, if he says so.
+    /// The operator's reason, if one was given.
     pub(crate) why: Option<String>,
 }
 

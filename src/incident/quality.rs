@@ -12,7 +12,7 @@ use crate::fact::Fact;
 const OUTSIDE: &str = "outside";
 
 impl Event {
-    /// The words of a note about something that neither data nor messages tell.
+    /// The words of a note about something that is neither in data nor in messages.
     pub(crate) fn outside_note(&self) -> Option<&str> {
         let What::Noted { client: None, text } = &self.what else { return None };
         (self.why.as_deref() == Some(OUTSIDE)).then_some(text)
@@ -98,7 +98,7 @@ impl Annunciator {
         self.quality_fact(time, client, text.to_owned(), None)
     }
 
-    /// The same about something that neither data nor messages tell: a recording stores it as it is.
+    /// The same about something that is neither in data nor in messages: a recording stores it as it is.
     pub(crate) fn note_outside(&mut self, time: Timestamp, text: &str) -> Fact {
         let what = What::Noted { client: None, text: text.to_owned() };
         let why = Some(OUTSIDE.to_owned());

@@ -26,7 +26,7 @@ pub(crate) enum AlarmState {
     /// Over before it was acknowledged.
     Returned,
     Shelved,
-    /// An effect: its root speaks for it.
+    /// An effect: the alarm is that of its root.
     SuppressedByDesign,
     OutOfService,
     /// Over only because the change stays and is tolerated; held until an operator has seen it.

@@ -17,7 +17,7 @@ use crate::stream::plant::{Day, PlantRow, Tag};
 
 /// Hours of normal operation that are delivered before the day: as in the session `plant-attack-day`.
 pub(crate) const HISTORY_H: f64 = 48.0;
-/// No single wait is longer, so that a wish to stop is heard.
+/// No single wait is longer, so that a wish to stop is noticed.
 const NAP: Duration = Duration::from_millis(50);
 
 /// Who takes the rows.

@@ -85,7 +85,7 @@ impl<M: Proprietary> ClientStep<M> {
         }
     }
 
-    /// What the proprietary model said at the last step.
+    /// The output of the proprietary model at the last step.
     pub(crate) fn output(&self) -> &Output {
         self.model.output()
     }

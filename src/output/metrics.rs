@@ -9,11 +9,11 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
 use std::time::Duration;
 
-/// How often it is looked whether somebody asks.
+/// Time between two looks for a request.
 const LOOK: Duration = Duration::from_millis(50);
 const LONGEST: Duration = Duration::from_secs(2);
 
-/// What is told when somebody asks.
+/// The answer to a request.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub(crate) struct Figures {
     /// Name and value of each figure.

@@ -11,7 +11,7 @@ use super::queue::Queue;
 use super::receiver::Deliver;
 use crate::session::output::{FactKind, OutputSettings};
 
-/// How often a queue is looked at when nobody says that something came.
+/// How often a queue is looked at without a signal that something came.
 const LOOK: Duration = Duration::from_millis(500);
 
 #[derive(Debug)]

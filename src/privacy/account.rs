@@ -179,7 +179,7 @@ impl Tally {
         self.0.iter().map(|(spend, n)| spend.rho() * *n as f64).sum()
     }
 
-    /// Whether it costs more by ρ; where neither is protected, whether it tells more often.
+    /// Whether it costs more by ρ; where neither is protected, whether it is sent more often.
     pub(crate) fn is_costlier_than(&self, other: &Self) -> bool {
         let (own, others) = (self.rho(), other.rho());
         own > others || (own.is_infinite() && self.releases() > other.releases())

@@ -50,7 +50,7 @@ pub(crate) enum Entry {
         what: What,
         #[serde(flatten)]
         spend: Spend,
-        /// The chance that a symbol was told truly, when the mechanism is randomised response.
+        /// The chance that a symbol was sent truly, when the mechanism is randomised response.
         #[serde(skip_serializing_if = "Option::is_none")]
         p: Option<f64>,
         randomness: Provenance,

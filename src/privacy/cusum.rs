@@ -121,7 +121,7 @@ const SCORE_STEPS: [f64; 4] = [4.0, 8.0, 16.0, 32.0];
 const MOST_STATES: u32 = 256;
 
 impl SymbolCusum {
-    /// The test that is soonest to tell, of those whose false alarms are at least `arl0` symbols apart,
+    /// The test with the shortest delay, of those whose false alarms are at least `arl0` symbols apart,
     /// for symbols distributed as `quiet` or `faulty` before they go through `response`. `None` when
     /// no threshold of a size that can be solved does it.
     pub(crate) fn design(

@@ -231,7 +231,7 @@ impl Ledger {
     }
 
     /// Whether a release about the sample of `time` would be entered. Which releases are admitted
-    /// depends on counts and settings only, so a refusal tells nothing about the data.
+    /// depends on counts and settings only, so a refusal reveals nothing about the data.
     pub(crate) fn admits(&mut self, time: Timestamp, purpose: Purpose, spend: Spend) -> bool {
         let Some(budget) = self.terms.budget else { return true };
         // Noise is yet to begin: that spends nothing and ends nothing.
@@ -331,7 +331,7 @@ impl Ledger {
         }
     }
 
-    /// The lines written since this was asked last: they must be stored before what they tell of is
+    /// The lines written since this was asked last: they must be stored before what they describe is
     /// sent.
     pub(crate) fn take_lines(&mut self) -> String {
         std::mem::take(&mut self.lines)

@@ -93,7 +93,7 @@ impl Protection {
         Channel::new(self.gradient.clone(), random)
     }
 
-    /// What one gradient would cost if it told anything new.
+    /// What one gradient would cost if it revealed anything new.
     pub(crate) fn gradient_spend(&self) -> Spend {
         self.gradient.as_ref().map_or(Spend::Clear, Gaussian::spend)
     }

@@ -59,7 +59,7 @@ trait Payer {
 #[derive(Debug)]
 pub(crate) struct Account<'a> {
     pub(crate) ledger: &'a mut Ledger,
-    /// The time of the sample that is told of.
+    /// The time of the sample that the release is about.
     pub(crate) time: Timestamp,
 }
 
@@ -165,8 +165,8 @@ impl Releaser {
 
     /// Whether symbols may have another ε from now on.
     ///
-    /// A report about a kept answer tells of that answer only, so it may be told at any ε: each is
-    /// priced by its own. A level in the clear is no report: whoever hears it knows what the kept
+    /// A report about a kept answer reveals that answer only, so it may be sent at any ε: each is
+    /// priced by its own. A level in the clear is no report: its receiver knows what the kept
     /// answer hid in all the reports before, and their promise is broken after the fact.
     pub(crate) fn check_epsilon(&self, epsilon: Option<f64>) -> Result<(), PrivacyError> {
         match epsilon {
@@ -208,7 +208,7 @@ impl Releaser {
         }
     }
 
-    /// Forgets what was rehearsed: nobody has paid for the watch that was armed then. Answers that
+    /// Forgets what was rehearsed: the watch that was armed then is not paid for. Answers that
     /// are kept stay.
     pub(crate) fn forget(&mut self) {
         self.state = WatchState::Off;

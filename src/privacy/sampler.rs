@@ -1,6 +1,6 @@
 //! Exact sampling of noise on the integers, by random bits and integer arithmetic only.
 //!
-//! Floating-point noise has holes between its values, and the holes tell which input was noised
+//! Floating-point noise has holes between its values, and the holes reveal which input was noised
 //! (Mironov 2012). Here no float is ever drawn: a [`rounded_normal`] is *exactly* the nearest
 //! integer to a real normal deviate, by Karney's algorithm on lazily extended binary fractions.
 //! What is released, `n + round(σN)` with integer `n`, equals `round(n + σN)`: a function of the

@@ -11,7 +11,7 @@
 //!
 //! Guarantees, to who knows the public key:
 //! - Before the last seal nothing was changed, added, moved or left out, also no client as a whole,
-//!   by anybody without the private key. Hashes that were computed anew do not help.
+//!   without the private key. Hashes that were computed anew do not help.
 //! - With a head that was kept elsewhere, also nothing was left out up to that head.
 //!
 //! No file can show by itself that its end was not cut off at an earlier seal. And who has the private

@@ -6,7 +6,7 @@ use super::randomness::Randomness;
 use super::release::{Guarded, Symbol};
 use super::response::Response;
 
-/// The strongest symbol of each window. A sample is in one window only, so it is told of once.
+/// The strongest symbol of each window. A sample is in one window only, so it is reported once.
 #[derive(Debug, Clone)]
 pub(crate) struct StrongestOf {
     steps: u64,
@@ -46,7 +46,7 @@ pub(crate) struct Memoised {
 }
 
 impl Memoised {
-    /// A permanent answer by `permanent`, told of by `report`, over the same symbols.
+    /// A permanent answer by `permanent`, reported by `report`, over the same symbols.
     pub(crate) fn new(permanent: Response, report: Response) -> Result<Self, PrivacyError> {
         if permanent.symbols() != report.symbols() {
             return Err(PrivacyError::Dimension {
@@ -58,7 +58,7 @@ impl Memoised {
         Ok(Self { permanent, report, answers })
     }
 
-    /// The same permanent answers, told of by another `report` from now on.
+    /// The same permanent answers, reported by another `report` from now on.
     pub(crate) fn reporting(self, report: Response) -> Self {
         Self { report, ..self }
     }

@@ -38,7 +38,7 @@ impl SparseVectorParams {
 
 /// Settings of a private local watch: a CUSUM of a clipped score, on a grid, against a threshold.
 ///
-/// To be silent until a statistic is high would tell, by the silence, that it was low. Here both
+/// To be silent until a statistic is high would reveal, by the silence, that it was low. Here both
 /// the threshold and every look at the statistic are noised (above-threshold; Dwork and Roth
 /// 2014, theorem 3.23): however many steps stay below, they and the one that does not cost ε
 /// together. One sample moves the CUSUM by at most the range of its clipped score at all later

@@ -1,6 +1,6 @@
 //! The few special functions that privacy accounting stands on, to nearly full double precision.
 //!
-//! It knows numbers only: nothing here has heard of privacy.
+//! It knows numbers only, and nothing of privacy.
 
 use std::f64::consts::{FRAC_1_SQRT_2, LN_2, PI};
 

@@ -1,5 +1,5 @@
 //! What a session's settings protect, for how long, and what they do not: in sentences for a reader
-//! who has never heard of ε.
+//! who does not know ε.
 
 use super::memory::{FilterMemory, Known};
 use super::randomness::Provenance;
@@ -188,7 +188,7 @@ fn not_protected(session: &Session, mode: Mode) -> Vec<String> {
     said
 }
 
-/// What evidence mode tells beside its symbols.
+/// What evidence mode releases beside its symbols.
 fn evidence_releases(session: &Session) -> Vec<String> {
     let settings = &session.privacy;
     let told = match settings.symbol {

@@ -3,7 +3,7 @@
 //! | here | evidence mode | paper mode |
 //! |---|---|---|
 //! | [`ClientState::raised_since`] | onset of the CUSUM while it is above the effect's evidence | first of the flags Z_c |
-//! | [`ClientState::own_fault`] | it alarms, and nobody who stirs is declared to reach it | Z_a |
+//! | [`ClientState::own_fault`] | it alarms, and no client with evidence is declared to reach it | Z_a |
 //! | [`Outcome`] | what the sequential decision follows, or has just closed | none |
 //! | [`Decision::table`] | none | the verdict of Table 1 at this step |
 
@@ -13,22 +13,22 @@ use serde::{Deserialize, Serialize};
 pub(crate) use super::disturbance::{Closing, Disturbance};
 use super::lookup::TableVerdict;
 
-/// What the server says about one step. It is filled anew at every step, so that a quiet step costs no
+/// The server's decision about one step. It is filled anew at every step, so that a quiet step costs no
 /// memory.
 #[derive(Debug, Clone)]
 pub(crate) struct Decision {
     /// Every client in the order of the session.
     pub(crate) clients: Vec<ClientState>,
-    /// What is wrong with the clients' data, as far as they tell.
+    /// Faults of the clients' data, as far as they are reported.
     pub(crate) quality: Vec<QualityNote>,
     /// What Table 1 declares at this step, in paper mode.
     pub(crate) table: Option<TableVerdict>,
-    /// What is said about disturbances. One can end and another begin at one step.
+    /// Outcomes of disturbances. One can end and another begin at one step.
     pub(crate) outcomes: Vec<Outcome>,
 }
 
 impl Decision {
-    /// Nothing is said about anybody.
+    /// A step without any outcome.
     pub(crate) fn new(clients: usize) -> Self {
         Self {
             clients: vec![ClientState::default(); clients],
@@ -60,7 +60,7 @@ pub(crate) struct ClientState {
     pub(crate) explained: Option<f64>,
 }
 
-/// What the decision says about one disturbance at one step.
+/// The decision about one disturbance at one step.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Outcome {
     pub(crate) disturbance: Disturbance,
@@ -79,7 +79,7 @@ impl Default for Outcome {
     }
 }
 
-/// Something is wrong with the data of a client, or with everybody's.
+/// A fault of the data of one client, or of all.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) struct QualityNote {
     /// Whose; none for the clock that all share.
@@ -103,9 +103,9 @@ pub(crate) enum QualityKind {
     Stuck,
     /// A value that the sensor cannot have.
     Range,
-    /// What its client says is elevated too often; it counts, with this said beside it.
+    /// Its symbols are elevated too often; they count, with this note.
     OutOfCalibration,
-    /// What its client says is nothing like its calibration, and is not heard.
+    /// Its symbols are nothing like its calibration, and do not count.
     Unbelievable,
     /// The clock went on by more, or less, than a period.
     ClockJump {
@@ -127,7 +127,7 @@ impl QualityKind {
         }
     }
 
-    /// What an operator is told.
+    /// The message for an operator.
     pub(crate) fn words(self) -> String {
         let length = |word: &str| self.seconds().map_or(String::new(), |s| format!("{word}{s} s"));
         match self {
@@ -140,7 +140,7 @@ impl QualityKind {
         }
     }
 
-    /// What an operator is told when it is over.
+    /// The message for an operator when it is over.
     pub(crate) fn words_over(self) -> &'static str {
         match self {
             Self::Gap { .. } => "data comes again",
@@ -170,7 +170,7 @@ impl QualityKind {
         }
     }
 
-    /// Whether it says how far a client is to be believed.
+    /// Whether it is about the reliability of a client.
     pub(crate) fn is_of_calibration(self) -> bool {
         matches!(self, Self::OutOfCalibration | Self::Unbelievable)
     }

@@ -23,7 +23,7 @@ pub(crate) struct Disturbance {
     pub(crate) opened: u64,
     /// The last step that still spoke for it.
     pub(crate) last_evidence: u64,
-    /// The named root cause; none when a client that could explain everything cannot be heard.
+    /// The named root cause; none when a client that could explain everything sends nothing.
     pub(crate) root: Option<usize>,
     /// Whether the root is final: later evidence no longer changes it.
     pub(crate) frozen: bool,
@@ -36,7 +36,7 @@ pub(crate) struct Disturbance {
     pub(crate) tied: Vec<usize>,
     /// Who else is affected, in the order in which they joined.
     pub(crate) affected: Vec<Affected>,
-    /// The client that raised the alarm; it takes part whether or not anybody is named.
+    /// The client that raised the alarm; it takes part whether or not a root is named.
     pub(crate) winner: usize,
     /// The final root that was revised.
     pub(crate) revised_from: Option<usize>,
@@ -97,13 +97,13 @@ impl Disturbance {
         }
     }
 
-    /// Everybody who takes part: the root, or whoever raised the alarm, and whoever feels it.
+    /// All clients that take part: the root, or the one that raised the alarm, and the affected ones.
     pub(in crate::server) fn taking_part(&self) -> impl Iterator<Item = usize> + '_ {
         let first = self.root.unwrap_or(self.winner);
         [first].into_iter().chain(self.affected.iter().map(|other| other.client))
     }
 
-    /// Its root and whoever feels it, each with the first step of its evidence.
+    /// Its root and the affected clients, each with the first step of its evidence.
     pub(crate) fn members(&self) -> impl Iterator<Item = (usize, u64)> + '_ {
         let root = self.root.map(|root| (root, self.onset));
         root.into_iter().chain(self.affected.iter().map(|other| (other.client, other.onset)))
@@ -117,7 +117,7 @@ pub(crate) enum Closing {
     Quiet,
     /// It would not end, and is taken as normal from here on.
     PersistentChange,
-    /// Nothing came from its root any more, or from anybody.
+    /// Nothing came from its root any more, or from any client.
     NoData,
     /// Its root turned out to be a client that cannot be believed.
     Unreliable,

@@ -1,4 +1,4 @@
-//! The server's decision in evidence mode: reports of one step in, what they say about it out.
+//! The server's decision in evidence mode: reports of one step in, the decision about it out.
 
 use jiff::Timestamp;
 
@@ -19,7 +19,7 @@ pub(super) struct EvidenceDecider {
     rules: Rules,
     reach: Reach,
     enrolments: Vec<Option<Enrolment>>,
-    /// The decision before it heard anything: every run begins with it.
+    /// The decision before the first message: every run begins with it.
     fresh: Option<Inference>,
     inference: Option<Inference>,
     /// Who takes what it shows as normal from here on, and of how many steps.
@@ -64,7 +64,7 @@ impl EvidenceDecider {
         self.inference.clone_from(&self.fresh);
     }
 
-    /// A decision among those who have enrolled, before it heard anything.
+    /// A decision among those who have enrolled, before the first message.
     fn among(&self) -> Option<Inference> {
         let (grading, reach) = (self.grading.clone(), self.reach.clone());
         Inference::among(grading, self.rules, &self.enrolments, reach)
@@ -75,7 +75,7 @@ impl EvidenceDecider {
         (self.fresh, self.inference) = (None, None);
     }
 
-    /// What a client's calibration looks like, as far as it tells.
+    /// The calibration of a client, as far as it is known here.
     pub(crate) fn calibration(&self, client: usize) -> Option<CalibrationHealth> {
         let halves = self.enrolments[client].as_ref()?.halves.as_ref()?;
         let elevated = self.grading.elevated();

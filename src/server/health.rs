@@ -72,7 +72,7 @@ impl std::fmt::Display for CalibrationHealth {
     }
 }
 
-/// What is to be said about a client whose alarm takes so many steps of the strongest symbol; nothing
+/// The warning about a client whose alarm takes so many steps of the strongest symbol; nothing
 /// where that is few enough.
 pub(crate) fn insensitive(alarm_steps: f64) -> Option<String> {
     (alarm_steps > MOST_ALARM_STEPS).then(|| {
@@ -89,9 +89,9 @@ pub(crate) fn insensitive(alarm_steps: f64) -> Option<String> {
 pub(crate) enum Standing {
     #[default]
     Trusted,
-    /// Elevated too often; its evidence counts, with this said beside it.
+    /// Elevated too often; its evidence counts, with this note.
     OutOfCalibration,
-    /// Nothing like its calibration, or not symbols: it is heard no more until that changes.
+    /// Nothing like its calibration, or not symbols: its messages do not count until that changes.
     Unreliable,
 }
 
@@ -116,7 +116,7 @@ pub(crate) enum Report {
 }
 
 impl Report {
-    /// The symbol that says how surprising the step is to the client alone.
+    /// How surprising the step is to the client alone.
     pub(crate) fn own(self) -> Option<Symbol> {
         match self {
             Self::Symbol(own)

@@ -38,7 +38,7 @@ pub enum Receipt {
     Duplicate,
     /// It contradicts what was there; neither counts.
     Contradiction,
-    /// It says something that cannot be.
+    /// Its content is not possible.
     Invalid,
     /// Its step is over: the verdict does not wait.
     Late,

@@ -1,4 +1,4 @@
-//! Who influences whom, how strongly and how fast, learned from what clients say about their states
+//! Who influences whom, how strongly and how fast, learned from the summaries of clients about their states
 //! when all is well.
 //!
 //! ```text
@@ -13,9 +13,9 @@
 //!
 //! | module | what it is for |
 //! |---|---|
-//! | [`heard`] | what the server heard of a stretch |
+//! | [`heard`] | the summaries of a stretch |
 //! | `regression` | the server's normal equations, with and without a block |
-//! | [`learn`] | from what was heard to the graph and to a model that foretells |
+//! | [`learn`] | from the summaries to the graph and to a model that predicts |
 //! | [`foretell`] | the server at work: what others explain of a client's next ε |
 
 pub(crate) mod foretell;
@@ -58,7 +58,7 @@ pub(crate) struct Influence {
 }
 
 impl Influence {
-    /// Whether held-out data speaks for it. It may still be left out of the graph, which has no
+    /// Whether held-out data supports it. It may still be left out of the graph, which has no
     /// cycle.
     pub(crate) fn is_evident(&self) -> bool {
         self.evidence > EVIDENCE && self.strength > STRENGTH

@@ -119,7 +119,7 @@ pub(crate) struct Voting {
 }
 
 impl Voting {
-    /// An empty horizon for `clients` clients. With k = n = 1 every step speaks for itself.
+    /// An empty horizon for `clients` clients. With k = n = 1 every step is decided alone.
     pub(crate) fn new(vote: Vote, clients: usize) -> Self {
         Self {
             k: vote.k.max(1),

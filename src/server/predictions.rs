@@ -73,7 +73,7 @@ impl Predictions {
         foreteller.hear(memory, client, z.map(|_| &wide[..]));
     }
 
-    /// The same of step `t` of what was heard from a client while influence was learned.
+    /// The same of step `t` of a client's summaries while influence was learned.
     pub(crate) fn hear_again(&mut self, client: usize, heard: &Heard, t: usize) {
         self.foreteller.hear(&mut self.memory, client, heard.z(t));
     }
@@ -85,7 +85,7 @@ impl Predictions {
         }
     }
 
-    /// A new run begins: nothing has been heard.
+    /// A new run begins: no summary has arrived.
     pub(crate) fn reset(&mut self) {
         self.memory = self.foreteller.memory();
     }

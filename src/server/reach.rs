@@ -1,17 +1,17 @@
 //! Which clients a root cause can affect: the transitive closure of known and learned influences.
 
-/// For each client, whom it reaches. Never itself; cycles are allowed.
+/// For each client, the clients that it reaches. Never itself; cycles are allowed.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Reach {
     clients: usize,
-    /// Row m holds whom client m reaches.
+    /// Row m holds the clients that client m reaches.
     reaches: Vec<bool>,
-    /// Row m holds whom client m reaches without anybody in between.
+    /// Row m holds the clients that client m reaches directly.
     direct: Vec<bool>,
 }
 
 impl Reach {
-    /// Nobody is known to reach anybody.
+    /// No client is known to reach another.
     pub(crate) fn unknown(clients: usize) -> Self {
         let nobody = vec![false; clients * clients];
         Self { clients, reaches: nobody.clone(), direct: nobody }
@@ -47,7 +47,7 @@ impl Reach {
         self.clients
     }
 
-    /// Whether anybody is known to reach anybody.
+    /// Whether any client is known to reach another.
     pub(crate) fn is_declared(&self) -> bool {
         self.direct.contains(&true)
     }
@@ -73,12 +73,12 @@ impl Reach {
         (0..self.clients).any(|n| self.reaches(client, n) || self.reaches(n, client))
     }
 
-    /// Who reaches `client` without anybody in between.
+    /// The clients that reach `client` directly.
     pub(crate) fn parents(&self, client: usize) -> impl Iterator<Item = usize> + '_ {
         (0..self.clients).filter(move |from| self.direct[from * self.clients + client])
     }
 
-    /// Whether nobody reaches `client`.
+    /// Whether no client reaches `client`.
     pub(crate) fn is_source(&self, client: usize) -> bool {
         !(0..self.clients).any(|from| self.reaches(from, client))
     }

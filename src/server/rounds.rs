@@ -1,5 +1,5 @@
 //! The server in training: f_s learns to predict every client's augmented state from all clients'
-//! proprietary states, and tells each client how its state would have been predicted better.
+//! proprietary states, and sends each client the gradient of its state.
 //!
 //! ```text
 //! x_s(t) = f_s(x̂_c(t−1) of all clients),  L_s = Σ ‖x_s − x_a‖²,  g_m = ∂L_s/∂x_a = 2 (x_a − x_s)
@@ -97,7 +97,7 @@ impl Rounds {
         self.look_anew();
     }
 
-    /// How states move together is told by the rounds from here on.
+    /// How states move together is computed from the rounds from here on.
     pub(crate) fn look_anew(&mut self) {
         if let Some(look) = &mut self.look {
             look.anew();
@@ -114,7 +114,7 @@ impl Rounds {
         }
     }
 
-    /// How states moved together since it was last told to look anew.
+    /// How states moved together since [`Rounds::look_anew`].
     pub(crate) fn together(&self) -> Option<Together> {
         let states = self.spans.iter().map(Range::len).collect();
         self.look.as_ref()?.together(states)

@@ -1,4 +1,4 @@
-//! What the server heard, step by step: enough to decide it again under other settings.
+//! The messages of every step: enough to decide it again under other settings.
 
 use super::health::Report;
 use crate::evidence::enrolment::Enrolment;
@@ -38,7 +38,7 @@ impl Tape {
         &self.ticks
     }
 
-    /// What was heard at the `t`-th step.
+    /// The messages of the `t`-th step.
     pub(crate) fn row(&self, t: usize, clients: usize) -> (&[Report], &[Option<Flags>]) {
         let row = t * clients..(t + 1) * clients;
         (self.reports.get(row.clone()).unwrap_or(&[]), self.flags.get(row).unwrap_or(&[]))

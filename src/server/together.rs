@@ -14,9 +14,9 @@ use super::moments::Moments;
 
 /// One round in so many is looked at: states change slowly, and looking takes time.
 const EVERY: usize = 4;
-/// Of more states than this nobody could be shown how they move together.
+/// A map of more states than this could not be read.
 const MOST_STATES: usize = 128;
-/// Rounds that say something at all.
+/// The fewest rounds that give a map.
 const LEAST: usize = 30;
 
 /// Whose estimate of the states.
@@ -64,7 +64,7 @@ impl Together {
         Some(Map { states: &self.states, values })
     }
 
-    /// The same with what the oracle says; nothing where it has other states.
+    /// The same with the oracle's map; nothing where it has other states.
     #[must_use]
     pub(crate) fn with_oracle(mut self, values: Vec<f32>) -> Option<Self> {
         let all: usize = self.states.iter().sum();

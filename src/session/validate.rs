@@ -16,7 +16,7 @@ use crate::session::source::PLANT_ATTACKS;
 
 /// Letters of a client's name: more has no room on any screen.
 const LONGEST_NAME: usize = 64;
-/// More clients than the server can hear within a step.
+/// More clients than the server can serve within a step.
 const MOST_CLIENTS: usize = 1024;
 
 /// Everything that is wrong with a session, in the order of its keys.

@@ -1,7 +1,7 @@
 //! What a site would have sent under other settings: answered from its own distances and symbols.
 //!
-//! Sending again tells more about the same samples. In a seeded run that costs nothing, since nothing
-//! in it is private; where nothing was ever protected neither, since the first time told it all.
+//! Sending again reveals more about the same samples. In a seeded run that costs nothing, since nothing
+//! in it is private; where nothing was ever protected neither, since the first time revealed it all.
 //! Otherwise every release is entered in the site's ledger, with noise of its own.
 
 use super::evidence::SymbolSender;
@@ -41,7 +41,7 @@ pub(crate) enum Paying {
 pub(crate) enum AgainError {
     #[error("what the sites measured was not kept")]
     NotKept,
-    /// It would cost something, and nobody has agreed to that.
+    /// It would cost something, and the operator has not agreed to that.
     #[error(
         "trying this would release the run so far again, {releases} times for each client, and spend \
          its privacy budget"
@@ -164,7 +164,7 @@ impl Site {
 pub(crate) struct Settled(Option<Ledger>);
 
 impl Again<'_> {
-    /// What the site tells of itself under these settings; nothing where flags need no enrolment.
+    /// The site's enrolment under these settings; nothing where flags need no enrolment.
     pub(crate) fn enrol(&mut self) -> Result<Option<Outgoing>, AgainError> {
         let Sending::Symbols(sender) = &mut self.sending else { return Ok(None) };
         let enrolled = sender.enrol()?;

@@ -1,13 +1,13 @@
-//! How a site enrols: what it tells about its calibration, and what that costs.
+//! How a site enrols: what it sends about its calibration, and what that costs.
 //!
-//! | session | what is told | price |
+//! | session | what is sent | price |
 //! |---|---|---|
 //! | nothing protected | counts and tail of the calibration | unprotected, once |
 //! | ε on symbols | the counts that the cuts were made for; the tail of a rehearsal | one rehearsed release a step |
 //! | ε and a budget | the counts that the cuts were made for; the tail of independent steps | nothing |
 //!
 //! Cuts are quantiles of the calibration, so how often each level occurs in it is known beforehand:
-//! with ε these counts are told instead of the real ones, and halves that disagree stay with the
+//! with ε these counts are sent instead of the real ones, and halves that disagree stay with the
 //! client. A rehearsal passes every step of the calibration through the mechanism that will send it
 //! later, so it costs what sending them would cost. A budget would be gone before the first step; with
 //! one the tail is that of independent steps, which no measurement has a part in.
@@ -25,7 +25,7 @@ use crate::evidence::watch::score;
 use crate::privacy::{self, PrivacyError, Randomness, Release, Releaser, Response, Spend, Tally};
 use crate::session::SendPolicy;
 
-/// Seed of the independent steps: nothing is learned from them about anybody.
+/// Seed of the independent steps: nothing is learned from them about any client.
 const INDEPENDENT: u64 = 0x1DD;
 
 /// An enrolment with what telling it costs: how often each mechanism was used.
@@ -46,8 +46,8 @@ pub(crate) struct Calibrated<'a> {
     pub(crate) beside: Option<(usize, &'a [Option<Symbol>])>,
 }
 
-/// Enrols by a calibration, for the send in which `releaser` will speak. With a budget nothing of the
-/// calibration is told.
+/// Enrols by a calibration, for the policy by which `releaser` will send. With a budget nothing of the
+/// calibration is sent.
 pub(crate) fn enrol(
     calibrated: Calibrated<'_>,
     settings: &SiteSettings,
@@ -107,7 +107,7 @@ pub(crate) fn enrol(
     Ok(Enrolled { enrolment, price })
 }
 
-/// How often each level occurred, as the client's send tells them.
+/// How often each level occurred, as the client's send policy reports them.
 fn counted(steps: &[Symbol], settings: &SiteSettings, releaser: &mut Releaser) -> LevelCounts {
     let grading = &settings.grading;
     let mut counts = LevelCounts::new(grading.levels());
@@ -131,7 +131,7 @@ fn counted(steps: &[Symbol], settings: &SiteSettings, releaser: &mut Releaser) -
     counts
 }
 
-/// The counts that the cuts were made for, as the client's send tells them.
+/// The counts that the cuts were made for, as the client's send policy reports them.
 fn expected(settings: &SiteSettings, steps: usize, releaser: &mut Releaser) -> LevelCounts {
     let grading = &settings.grading;
     let levels = grading.level_probabilities(1.0);

@@ -27,7 +27,7 @@ use crate::wire::{Outgoing, Sender};
 const LIVE: u64 = 0x52;
 const PAIRS: u64 = 0x50;
 const SEVERITY: u64 = 0x53;
-/// Source of a session's seed for what states are told.
+/// Source of a session's seed for the noise of states.
 pub(crate) const INFLUENCE: u64 = 0x49;
 
 /// What a site makes of a step, before anything is released.
@@ -40,7 +40,7 @@ pub(super) struct Graded {
     pub(crate) severity: Option<u8>,
 }
 
-/// How a site's symbols leave it: its mechanism, its manner, what it tells of itself.
+/// How a site's symbols leave it: its mechanism, its send policy, its enrolment.
 #[derive(Debug)]
 pub(super) struct SymbolSender {
     pub(crate) client: usize,
@@ -107,7 +107,7 @@ impl SymbolSender {
         &self.settings
     }
 
-    /// What it tells of itself, with the price.
+    /// Its enrolment, with the price.
     pub(crate) fn enrol(&mut self) -> Result<Enrolled, PrivacyError> {
         let beside = self.beside.as_ref().map(|(by, symbols)| (*by, &symbols[..]));
         let abnormal = self.abnormal.as_ref();
@@ -120,7 +120,7 @@ impl SymbolSender {
         self.releaser.check_epsilon(epsilon)
     }
 
-    /// Another ε of every symbol from now on; the server must hear of a new enrolment.
+    /// Another ε of every symbol from now on; the server needs a new enrolment.
     pub(crate) fn set_epsilon(&mut self, epsilon: Option<f64>) -> Result<(), PrivacyError> {
         self.releaser.set_epsilon(epsilon)?;
         if let Some(severity) = &mut self.severity {
@@ -130,7 +130,7 @@ impl SymbolSender {
         Ok(())
     }
 
-    /// Whether what it tells of itself must not cost anything.
+    /// Whether its enrolment must not cost anything.
     pub(crate) fn set_budget(&mut self, has_budget: bool) {
         self.has_budget = has_budget;
     }
@@ -151,7 +151,7 @@ impl SymbolSender {
         self.releaser.symbol(account, level, self.scores[symbol.level()])
     }
 
-    /// What leaves of a step. In between, `between` sends what else there is to tell about it.
+    /// What leaves of a step. In between, `between` sends the other messages about it.
     pub(crate) fn send(
         &mut self,
         step: u64,
@@ -220,7 +220,7 @@ struct Tier2 {
     /// The model whose states are sent, where another one watches.
     sending: Option<VendorModel>,
     line: Line,
-    /// None for a client that nobody explains.
+    /// None for a client without an explainer.
     informed: Option<Informed>,
     /// What the server predicts of the step at hand; empty when it does not.
     predicted: Vec<f32>,

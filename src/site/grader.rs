@@ -45,7 +45,7 @@ impl Default for SiteSettings {
     }
 }
 
-/// Steps at the start of a run that say nothing: the filter finds its state. A calibration of many runs
+/// Steps at the start of a run that do not count: the filter finds its state. A calibration of many runs
 /// may show that fewer are needed ([`settling`](super::settling)).
 pub(crate) const SETTLING: usize = 40;
 
@@ -131,7 +131,7 @@ pub(crate) struct GraderFit {
     /// The stretches of its calibration, kept there too; none in fits from before they were.
     #[serde(skip)]
     stretches: Vec<Stretch>,
-    /// Steps at the start of a run that say nothing, kept there too.
+    /// Steps at the start of a run that do not count, kept there too.
     #[serde(skip, default = "longest")]
     settling: usize,
 }
@@ -183,7 +183,7 @@ impl GraderFit {
         }
     }
 
-    /// The same with another number of steps that say nothing at the start of a run.
+    /// The same with another number of steps that do not count at the start of a run.
     pub(super) fn with_settling(self, settling: usize) -> Self {
         Self { settling, ..self }
     }
@@ -193,7 +193,7 @@ impl GraderFit {
         self.settling
     }
 
-    /// The same with states that say nothing by standing, and with the stretches of its calibration.
+    /// The same with states that are no evidence by standing, and with the stretches of its calibration.
     pub(super) fn with_standing(self, standing: Standing, stretches: Vec<Stretch>) -> Self {
         Self { standing, stretches, ..self }
     }

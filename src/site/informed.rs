@@ -2,7 +2,7 @@
 //! left is graded by itself.
 //!
 //! r_g = r_w − H̄ᵀ[ε̂, 1], with ε̂ within what nominal data showed of it and predicted from the state of
-//! one other client, the explainer. Since ε̂ depends on what another says, r_g never speaks for an alarm
+//! one other client, the explainer. Since ε̂ depends on the messages of another, r_g never supports an alarm
 //! or a root: the server uses it only as to whether an alarm of this client is explained, see
 //! [`inference`](crate::server::inference).
 
@@ -156,7 +156,7 @@ impl Remaining {
     }
 }
 
-/// One client that is told what others explain.
+/// One client that receives what others explain.
 #[derive(Debug, Clone)]
 pub(crate) struct Informed {
     remaining: Remaining,

@@ -94,7 +94,7 @@ impl Line {
         spoken.map(|(t, said)| self.teach(t as u64, said))
     }
 
-    /// What was released about this client outside of its ledger, which has yet to be told.
+    /// What was released about this client outside of its ledger, which has yet to be entered.
     pub(crate) fn counted(&self) -> Vec<Counted> {
         let told = [&self.z, &self.epsilon].map(|c| c.counted(What::ProprietaryState));
         told.into_iter().filter(|counted| counted.count > 0).collect()

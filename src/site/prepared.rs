@@ -22,7 +22,7 @@ pub(crate) struct PreparedSite {
     pub(crate) name: String,
     /// The sensors its models see.
     pub(crate) view: SensorView,
-    /// Those that nobody watches, with the reason.
+    /// Those that no model watches, with the reason.
     pub(crate) left_out: Vec<(String, LeftOut)>,
     /// The model that watches.
     pub(crate) watching: ProprietaryWeights,

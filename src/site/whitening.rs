@@ -24,7 +24,7 @@ const LARGEST_R: f64 = 6.0;
 /// Ridge penalty.
 const LAMBDA: f64 = 3.0;
 
-/// What a proprietary model says about one step. Measurements are standardised; missing is NaN.
+/// The output of a proprietary model for one step. Measurements are standardised; missing is NaN.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Sample<'a> {
     /// y.

@@ -1,4 +1,4 @@
-//! How much data a session has, as far as it can be told without reading it.
+//! How much data a session has, as far as it is known without reading it.
 //!
 //! The built-in plants know. Files are judged by their size and their first rows, so that a file of
 //! rows of uneven length, or one that compresses unusually well, is judged wrongly.

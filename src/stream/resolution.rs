@@ -7,7 +7,7 @@
 //! Looking at the first live rows is no look at the answer. Labels are not read, and of the values
 //! only the grid they lie on is kept, which is a property of the transmitter or the historian and
 //! known to an engineer before the first sample arrives. A sensor's level, spread and movement, from
-//! which an attack could be told, stay unseen.
+//! which an attack could be recognised, stay unseen.
 
 use serde::{Deserialize, Serialize};
 
@@ -19,7 +19,7 @@ use crate::session::{Session, Source};
 const NOMINAL_ROWS: usize = 5000;
 /// Rows looked at in the live range.
 const LIVE_ROWS: usize = 1000;
-/// A grid is told from so many different values; fewer may be the positions of a switch.
+/// A grid needs so many different values; fewer may be the positions of a switch.
 const FEWEST_VALUES: usize = 20;
 /// Steps that differ by less than this are one step, estimated twice.
 const SAME_STEP: f64 = 1.5;
@@ -154,7 +154,7 @@ impl Grids {
     }
 }
 
-/// What some values of one sensor tell about its grid.
+/// What some values of one sensor show of its grid.
 #[derive(Debug, Clone, Copy)]
 struct Seen {
     step: Resolution,

@@ -16,7 +16,7 @@ use crate::session::{Labels, Session, Shape, Source};
 pub(crate) enum ColumnKind {
     /// A controller's output to a valve or a pump.
     Command,
-    /// What a controller is told to reach.
+    /// The set point of a controller.
     SetPoint,
     /// The data does not say.
     Unknown,

@@ -8,7 +8,7 @@ use super::message::{Content, Message, Outgoing};
 use super::recorded::{Crossed, Entries, RecordedWire};
 use super::to_site::{Order, ToSite};
 
-/// Messages of a step, in the order in which the server hears them.
+/// Messages of a step, in the order in which the server receives them.
 pub(crate) type Delivery = Vec<Message>;
 
 /// What is delivered from a moment on.

@@ -33,7 +33,7 @@ pub trait Wire: Send {
     /// The next message that has arrived at a site.
     fn receive_at_site(&mut self) -> Option<ToSite>;
 
-    /// A site sends, and the server hears what has arrived by then.
+    /// A site sends, and the server receives what has arrived by then.
     fn deliver(
         &mut self,
         message: Outgoing,
@@ -46,7 +46,7 @@ pub trait Wire: Send {
         Ok(())
     }
 
-    /// The server sends, and sites hear what has arrived by then.
+    /// The server sends, and sites receive what has arrived by then.
     fn deliver_to_site(
         &mut self,
         message: ToSite,

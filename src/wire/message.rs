@@ -125,7 +125,7 @@ impl Body {
 pub struct Outgoing(Body);
 
 /// What a site would send if another method decided: entered in no ledger, so no carrier takes it. It is
-/// heard on the site's own machine alone.
+/// received on the site's own machine alone.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Rehearsed(Outgoing);
 
@@ -135,7 +135,7 @@ impl Rehearsed {
         Self(message)
     }
 
-    /// As the rehearsing server hears it.
+    /// As the rehearsing server receives it.
     pub(crate) fn heard(self) -> Result<Message, DecodeError> {
         self.0.delivered()
     }

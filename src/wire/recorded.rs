@@ -206,7 +206,7 @@ impl Iterator for Entries<'_> {
 }
 
 /// A carrier that delivers the messages of a log again. What is sent over it goes nowhere: the sites
-/// that would hear it are not there.
+/// that would receive it are not there.
 pub(crate) struct RecordedWire {
     log: Vec<u8>,
     at: usize,

@@ -44,7 +44,7 @@ pub(super) enum Layout {
     Tags { topic: String, value: String, quality: Option<String> },
 }
 
-/// What was heard.
+/// The messages that arrived.
 #[derive(Debug)]
 pub(super) struct Heard {
     pub(super) layout: Layout,
@@ -57,7 +57,7 @@ pub(super) struct Heard {
 /// One message with its topic, read as JSON.
 type Message = (String, Map<String, Value>);
 
-/// Listens to a broker, and says what it delivers.
+/// Subscribes to a broker, and returns what it delivers.
 pub(super) fn listen(reached: &Reached<'_>, time: Span) -> Result<Heard> {
     let access = Access {
         url: reached.url,

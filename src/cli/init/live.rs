@@ -1,4 +1,4 @@
-//! A session for a broker, with comments that say what was heard and what is left to decide.
+//! A session for a broker, with comments that say what arrived and what is left to decide.
 
 use std::fmt::Write as _;
 

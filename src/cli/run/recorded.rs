@@ -81,7 +81,7 @@ fn print(out: &mut impl Write, args: &RunArgs, recording: &Recording) -> Result<
     Ok(())
 }
 
-/// Lets the server decide again on what it heard then.
+/// Lets the server decide again on the recorded messages.
 fn recompute(out: &mut impl Write, args: &RunArgs, recording: &Recording) -> Result<()> {
     let recorded = Recorded::read(recording)?;
     let summary = recorded.summary.clone();

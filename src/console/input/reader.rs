@@ -75,7 +75,7 @@ mod unix {
 
     /// Reads events until it is stopped or nothing more can come; the reason of the latter.
     ///
-    /// crossterm would wait for the end of a paste before it tells anything more, Ctrl-C included.
+    /// crossterm would wait for the end of a paste before it reports anything more, Ctrl-C included.
     fn read(
         mut terminal: File,
         stopped: &PipeReader,

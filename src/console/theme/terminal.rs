@@ -1,4 +1,4 @@
-//! What a terminal can show, as far as the environment tells. It is never asked: an answer that does
+//! What a terminal can show, as far as the environment states it. It is never queried: an answer that does
 //! not come would be waited for, and one that comes late would be taken for keys.
 
 use ratatui::style::Color;

@@ -17,7 +17,7 @@ use crate::site::meter::Meters;
 use crate::site::{Site, local};
 use crate::stream::{Frame, Layout};
 
-/// A site's recording, if it has one. What prevents it is told, and the site goes on.
+/// A site's recording, if it has one. A failure is reported, and the site goes on.
 ///
 /// A site that is started again takes its steps again: its new recording holds them from the first one on.
 #[derive(Debug, Default)]
@@ -126,7 +126,7 @@ impl SiteRecording {
         self.kept.take_result(is_large);
     }
 
-    /// Hands over what was recorded: nobody knows when the next step comes.
+    /// Hands over what was recorded: the next step may come late.
     pub(crate) fn flush(&mut self) {
         self.kept.flush();
     }
@@ -139,7 +139,7 @@ impl SiteRecording {
         self.kept.finish();
     }
 
-    /// What is to be told about the recording, once: notices, and why it ended before its time.
+    /// Messages about the recording, each once: notices, and why it ended early.
     pub(crate) fn take_words(&mut self) -> (Vec<String>, Option<String>) {
         (self.kept.take_notices(), self.kept.take_failure())
     }

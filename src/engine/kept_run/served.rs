@@ -1,4 +1,4 @@
-//! The recording of a server whose sites are processes of their own: what it heard and what came of it.
+//! The recording of a server whose sites are processes of their own: its messages and decisions.
 
 use std::path::Path;
 

@@ -40,8 +40,8 @@ fn part_file(models: Fingerprint, part: &str) -> PathBuf {
     cache_folder(&CacheEnvironment::of_process()).join(name)
 }
 
-/// Writes a part; what was written is what is used. A file that cannot be written is done without, and
-/// told.
+/// Writes a part; what was written is what is used. A file that cannot be written is done without, with a
+/// message.
 fn keep(
     checkpoint: &Checkpoint,
     file: &Path,

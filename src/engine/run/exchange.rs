@@ -85,7 +85,7 @@ impl Exchange {
         Ok(exchange)
     }
 
-    /// A server that hears the messages of a recording; the sites are not here.
+    /// A server that receives the messages of a recording; the sites are not here.
     pub(crate) fn recorded(
         wire: Box<dyn Wire>,
         server: Server,

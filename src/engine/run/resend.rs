@@ -84,7 +84,7 @@ impl Run {
     }
 }
 
-/// The run so far for a server that has heard nothing: it takes what has arrived before every step and
+/// The run so far for a fresh server: it takes what has arrived before every step and
 /// after it, and once more at the end.
 fn from_the_start(enrolments: Delivery, sent: Vec<Delivery>) -> VecDeque<Delivery> {
     let mut all = VecDeque::new();

@@ -232,7 +232,7 @@ fn unlearned(prepared: &Prepared) -> String {
     prepared.influences.graph.unlearned.clone().unwrap_or_default()
 }
 
-/// A server for a session that has heard nothing.
+/// A server for a session, before the first message.
 fn server(
     session: &Session,
     predictions: Option<Predictions>,

@@ -62,7 +62,7 @@ impl Run {
 
     /// The budget of so much for every client, over the session's stretch of time. Where values were
     /// sent without noise before, it counts what is sent with noise and admits nothing else. The whole
-    /// history is another matter: no budget covers a history that was told in part.
+    /// history is another matter: no budget covers a history of which a part was sent unprotected.
     pub(super) fn budget_of(&self, epsilon: Option<f64>) -> Result<Option<Budget>, PrivacyError> {
         let settings = epsilon.map(|epsilon| BudgetSettings { epsilon, ..self.budget });
         let Some(budget) = settings.map(Budget::try_from).transpose()? else { return Ok(None) };

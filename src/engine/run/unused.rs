@@ -1,4 +1,4 @@
-//! Rows that were not used: said once a stretch, counted to the last one.
+//! Rows that were not used: one note a stretch, every row counted.
 
 use std::collections::VecDeque;
 

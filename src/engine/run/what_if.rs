@@ -2,12 +2,12 @@
 //!
 //! | knob | who answers |
 //! |---|---|
-//! | vote, ARL0 | the server decides again on what it heard |
-//! | mode | the server on what it heard, or the rehearsal of the other method where that is free |
-//! | τ, dead-band | each site flags its own distances again, and a fresh server hears the flags |
-//! | ε of symbols and flags, of Z_a | each site releases its run again, and a fresh server hears that |
+//! | vote, ARL0 | the server decides again on the same messages |
+//! | mode | the server on the same messages, or the rehearsal of the other method where that is free |
+//! | τ, dead-band | each site flags its own distances again, and a fresh server receives the flags |
+//! | ε of symbols and flags, of Z_a | each site releases its run again, and a fresh server receives that |
 //!
-//! Where ε was changed on the way, what the server heard is read by the ε it was sent with; what sites
+//! Where ε was changed on the way, every message is read by the ε it was sent with; what sites
 //! send again is sent with the ε that stands now.
 //!
 //! Sending again is free in a seeded run and where nothing was ever protected; otherwise it is paid for in the sites'
@@ -154,7 +154,7 @@ impl Run {
         Ok((self.outlook(alarms.list(), thresholds, flags), settled))
     }
 
-    /// A server that has heard of no step, with one knob turned.
+    /// A server before the first step, with one knob turned.
     fn server_with(&self, heard: &Server, turn: Turn) -> Server {
         let mut server = heard.afresh();
         if turn.knob == Knob::Vote {
@@ -260,8 +260,8 @@ struct Decided<'a> {
 }
 
 impl Decided<'_> {
-    /// Decides every step again: the alarms there would have been. `feed` lets the server hear of the
-    /// `t`-th step.
+    /// Decides every step again: the alarms there would have been. `feed` gives the server the
+    /// messages of the `t`-th step.
     fn by(mut self, mut server: Server, mut feed: impl FnMut(&mut Server, usize)) -> Alarms {
         let mut alarms = Alarms::default();
         for (t, tick) in self.ticks.iter().enumerate() {

@@ -62,7 +62,7 @@ pub(crate) struct Foreteller {
 pub(crate) struct Memory {
     /// Per client, the newest step first.
     psi: Vec<Vec<f64>>,
-    /// For how many steps on end each client has spoken.
+    /// For how many steps on end each client has sent.
     spoken: Vec<usize>,
 }
 
@@ -88,7 +88,7 @@ impl Foreteller {
     }
 
     /// What its explainer foretells of the next ε of `client`; false when it has none, or when that
-    /// one has not spoken for long enough. `out` is emptied first.
+    /// one has not sent for long enough. `out` is emptied first.
     pub(crate) fn foretell(&self, memory: &Memory, client: usize, out: &mut Vec<f64>) -> bool {
         out.clear();
         let Some(Part { from, coefficients }) = &self.parts[client] else { return false };
@@ -101,7 +101,7 @@ impl Foreteller {
         true
     }
 
-    /// Takes what `client` says of the step that has just been foretold.
+    /// Takes the summary of `client` at the step that has just been predicted.
     pub(crate) fn hear(&self, memory: &mut Memory, client: usize, z: Option<&[f64]>) {
         let source = &self.sources[client];
         let sound =

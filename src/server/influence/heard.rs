@@ -1,9 +1,9 @@
-//! What the server has heard from one client over a stretch of nominal steps.
+//! The summaries that the server received from one client over a stretch of nominal steps.
 
 use crate::evidence::features::{LARGEST_EPSILON, LARGEST_Z, bounded};
 use crate::wire::{Content, Message, Numbers};
 
-/// What the server has heard from one client, step by step.
+/// The summaries of one client, step by step.
 #[derive(Debug, Clone)]
 pub(crate) struct Heard {
     states: usize,

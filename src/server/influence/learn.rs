@@ -1,11 +1,11 @@
-//! From what the server has heard to the graph and to a model that foretells.
+//! From the summaries that the server received to the graph and to a model that predicts.
 
 use super::foretell::{Foreteller, Part, Source};
 use super::heard::Heard;
 use super::regression::{Stretch, System};
 use super::{Influence, InfluenceGraph, LAGS, MOST_CLIENTS, ordered_pairs};
 
-/// Rows without which nothing is said about influence.
+/// Fewer rows than this give no influence.
 const FEWEST_ROWS: usize = 200;
 
 /// Why influence among so many clients is not learned at all.
@@ -24,7 +24,7 @@ pub(crate) struct Learned {
     pub(crate) foreteller: Option<Foreteller>,
 }
 
-/// Fits on one stretch and judges by another what every client's past says about every other's ε.
+/// Fits on one stretch how every client's past predicts every other's ε, and judges by another.
 pub(crate) fn learn(
     clients: &[String],
     period_s: f64,

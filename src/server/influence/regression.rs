@@ -18,7 +18,7 @@ const CHUNK: usize = 256;
 const LAMBDA: f64 = 9.0;
 const INTERCEPT: f64 = 1e-6;
 
-/// What was heard from all clients over a stretch, as rows of regressors and outputs.
+/// The summaries of all clients over a stretch, as rows of regressors and outputs.
 pub(super) struct Stretch<'a> {
     heard: &'a [Heard],
     /// ψ per client, one row a step.

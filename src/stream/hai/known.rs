@@ -17,7 +17,7 @@ pub(super) struct Known {
     /// For each process, the clients that watch it.
     origins: Vec<(&'static str, Vec<String>)>,
     events: Vec<Event>,
-    /// For each event, whether labels have told its start.
+    /// For each event, whether its start is known from labels.
     met: Vec<bool>,
     before: Before,
 }

@@ -25,7 +25,7 @@ pub(crate) struct Bytes {
     inner: BufReader<Box<dyn Read + Send>>,
     /// Whether a carriage return alone ends a line.
     carriage_returns: bool,
-    /// Whether an error of `inner` speaks of the file's content rather than of the machine.
+    /// Whether an error of `inner` is about the file's content and not about the machine.
     pub(crate) compressed: bool,
     /// Bytes that may still be read for the present row.
     allowance: usize,

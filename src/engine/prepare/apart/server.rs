@@ -116,7 +116,7 @@ impl ServerPart {
         rng::child(session.seed, FEDERATION)
     }
 
-    /// Learns who influences whom from what every site told of both stretches.
+    /// Learns who influences whom from the summaries of every site over both stretches.
     pub(crate) fn influences(
         &self,
         names: &[String],

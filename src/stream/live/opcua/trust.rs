@@ -22,7 +22,7 @@ const REJECTED: &str = "rejected";
 const KEY_BITS: u32 = 2048;
 /// Plants run for years.
 const LIFE_DAYS: u32 = 3650;
-/// How long before its end a certificate is spoken of.
+/// How long before its end a certificate is mentioned.
 const WARN: Duration = Duration::from_hours(30 * 24);
 
 /// Makes the folders, and the key where the connection needs one and there is none.
