@@ -10,7 +10,7 @@ use jiff::Timestamp;
 
 use crate::engine::cost;
 use crate::engine::ledger_file::lifetime_ledger;
-use crate::engine::prepare::{self, Unmodelled};
+use crate::engine::prepare::{self, Prepared, Unmodelled};
 use crate::engine::run::{Run, RunOptions};
 use crate::privacy::Provenance;
 use crate::privacy::words::explain;
@@ -152,16 +152,25 @@ fn print_privacy(out: &mut impl Write, session: &Session) -> Result<()> {
     Ok(())
 }
 
-/// What one sample of each client costs; known once models were made.
-fn print_prices(out: &mut impl Write, session: &Session) -> Result<()> {
-    if session.live().is_some() || !session.privacy.protects_flags() {
-        return Ok(());
+/// A run with the models that were made before, before its first step; none where there are none, or
+/// where the source is live.
+fn kept_run(session: &Session) -> Result<Option<(Prepared, Run)>> {
+    if session.live().is_some() {
+        return Ok(None);
     }
     let Ok(prepared) = prepare::kept(session, &prepare::cache_file(session)) else {
-        return Ok(());
+        return Ok(None);
     };
-    let stream = Grids::of(session)?.open(session, Part::Replay)?;
-    let run = Run::over(stream, session, &prepared, RunOptions::new(Mode::Evidence))?;
+    let run = Run::open_with(session, &prepared, RunOptions::new(Mode::Evidence))?;
+    Ok(Some((prepared, run)))
+}
+
+/// What one sample of each client costs; known once models were made.
+fn print_prices(out: &mut impl Write, session: &Session) -> Result<()> {
+    if !session.privacy.protects_flags() {
+        return Ok(());
+    }
+    let Some((prepared, run)) = kept_run(session)? else { return Ok(()) };
     let Some(prices) = run.prices_of_a_sample()? else { return Ok(()) };
     for (client, price) in prepared.clients.iter().zip(prices) {
         let of = match price.symbols {

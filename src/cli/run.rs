@@ -30,19 +30,26 @@ use crate::engine::run::Ending;
 use crate::fact::Fact;
 use crate::session::{Mark, Mode};
 
+/// By which method, how far and how fast data is played.
+#[derive(Debug, Args)]
+pub(super) struct PlayArgs {
+    /// Which method decides; the session's own when absent
+    #[arg(long)]
+    pub(super) mode: Option<Method>,
+    /// Where to stop: a time of the data's clock, or a distance from the start such as "+8h"
+    #[arg(long, value_name = "T", value_parser = mark)]
+    pub(super) until: Option<Mark>,
+    /// Data seconds per second of the wall clock, or `max`
+    #[arg(long, value_name = "max|N", default_value = "max")]
+    pub(super) speed: Speed,
+}
+
 #[derive(Debug, Args)]
 pub(super) struct RunArgs {
     #[command(flatten)]
     session: SessionArgs,
-    /// Which method decides; the session's own when absent
-    #[arg(long)]
-    mode: Option<Method>,
-    /// Where to stop: a time of the data's clock, or a distance from the start such as "+8h"
-    #[arg(long, value_name = "T", value_parser = mark)]
-    until: Option<Mark>,
-    /// Data seconds per second of the wall clock, or `max`
-    #[arg(long, value_name = "max|N", default_value = "max")]
-    speed: Speed,
+    #[command(flatten)]
+    play: PlayArgs,
     /// Write every release to a signed ledger; a ledger that is there is continued
     #[arg(long, value_name = "FILE")]
     ledger: Option<PathBuf>,
@@ -69,9 +76,7 @@ impl RunArgs {
     pub(super) fn plain(session: SessionArgs) -> Self {
         Self {
             session,
-            mode: None,
-            until: None,
-            speed: Speed::Max,
+            play: PlayArgs { mode: None, until: None, speed: Speed::Max },
             ledger: None,
             allow_exec: false,
             record: None,
@@ -100,7 +105,7 @@ impl From<Method> for Mode {
     }
 }
 
-pub(super) fn mark(text: &str) -> Result<Mark, String> {
+fn mark(text: &str) -> Result<Mark, String> {
     Mark::try_from(text.to_owned())
 }
 
@@ -117,14 +122,14 @@ pub(super) fn run(out: &mut (impl Write + Send), args: &RunArgs) -> Result<()> {
     let watch = if rereads { interrupt::watch_without_hang_up } else { interrupt::watch };
     let interrupt = watch("the summary lists what was done");
     let options = Options {
-        mode: args.mode.map(Mode::from),
-        until: args.until,
+        mode: args.play.mode.map(Mode::from),
+        until: args.play.until,
         ledger: args.ledger.clone(),
         record: args.record.clone().map(RecordTo::File),
         interrupt: Some(Arc::clone(&interrupt)),
         shown: args.listen.is_some(),
         outputs: if args.allow_exec { SendFacts::Everywhere } else { SendFacts::ExceptCommands },
-        ..Options::facts(args.speed)
+        ..Options::facts(args.play.speed)
     };
     service::log();
     let mut service = Service::of_environment();

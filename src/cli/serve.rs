@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 use clap::Args;
 use color_eyre::eyre::{Result, bail};
 
-use super::run::{Bar, Method, Printer, mark};
+use super::run::{Bar, PlayArgs, Printer};
 use super::{SessionArgs, interrupt};
 use crate::console::{Lines, PartyView, title, watch_federation};
 use crate::engine::kept_run::ServerRecording;
@@ -22,7 +22,7 @@ use crate::remote::RemoteError;
 use crate::remote::account::{Account, Counts, SpentSoFar};
 use crate::remote::link::Broker;
 use crate::remote::server::{Options, Served, accept, pause};
-use crate::session::{Mark, Mode, Session};
+use crate::session::{Mode, Session};
 use crate::stream::Part;
 use crate::stream::resolution::Grids;
 
@@ -47,7 +47,7 @@ impl BrokerArgs {
         let broker = Broker::parse(broker, self.certs.as_deref(), self.insecure)?;
         if !broker.is_encrypted() {
             print_notice(
-                "INSECURE: plain TCP, nobody's identity is checked; for tests on one machine only",
+                "INSECURE: plain TCP, no identity is checked; for tests on one machine only",
             );
         }
         Ok(broker)
@@ -91,15 +91,8 @@ pub(super) struct ServeArgs {
     session: SessionArgs,
     #[command(flatten)]
     broker: BrokerArgs,
-    /// Which method decides; the session's own when absent
-    #[arg(long)]
-    mode: Option<Method>,
-    /// Where to stop: a time of the data's clock, or a distance from the start such as "+8h"
-    #[arg(long, value_name = "T", value_parser = mark)]
-    until: Option<Mark>,
-    /// Data seconds per second of the wall clock, or `max`
-    #[arg(long, value_name = "max|N", default_value = "max")]
-    speed: Speed,
+    #[command(flatten)]
+    play: PlayArgs,
     /// Seconds after which a step is closed without the sites that have not sent it. When absent, a replay
     /// waits for all, and a live step for the session's lateness and 3 s more
     #[arg(long, value_name = "S", value_parser = seconds)]
@@ -133,13 +126,29 @@ fn seconds(text: &str) -> Result<Duration, String> {
     seconds.ok_or_else(|| "expected seconds, at least 0.001".to_owned())
 }
 
+/// Does `work` beside a screen, which it ends by `over`.
+pub(super) fn beside_screen<T>(
+    screen: impl FnOnce() -> std::io::Result<()> + Send,
+    work: impl FnOnce() -> Result<T>,
+    over: &AtomicBool,
+) -> Result<T> {
+    std::thread::scope(|scope| {
+        let screen = scope.spawn(screen);
+        let done = work();
+        over.store(true, Ordering::Relaxed);
+        // The terminal is given back before anything is printed.
+        screen.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))?;
+        done
+    })
+}
+
 pub(super) fn run(out: &mut (impl Write + Send), args: &ServeArgs) -> Result<()> {
     if args.console && !std::io::stdout().is_terminal() {
         bail!("--console needs a terminal");
     }
     let interrupt = interrupt::watch("sites keep what they released");
     let session = args.session.open()?;
-    let mode = args.mode.map_or(session.mode, Mode::from);
+    let mode = args.play.mode.map_or(session.mode, Mode::from);
     let names = names(&session)?;
     let journal = state_file("journal", &[&session.name], (mode, session.seed));
     if let Some(name) = &args.accept {
@@ -167,7 +176,7 @@ pub(super) fn run(out: &mut (impl Write + Send), args: &ServeArgs) -> Result<()>
         names: &names,
         models: whole.into_iter().chain(kept).collect(),
         mode,
-        until: args.until,
+        until: args.play.until,
         deadline: args.deadline,
         broker: &broker,
         record: args.record.as_deref(),
@@ -178,17 +187,11 @@ pub(super) fn run(out: &mut (impl Write + Send), args: &ServeArgs) -> Result<()>
         let mut lines = Lines::default();
         let title = title(&session, mode, broker.is_encrypted());
         let view = PartyView { title, board: Arc::clone(&options.board), lines: lines.clone() };
-        let (over, told) = (AtomicBool::new(false), lines.clone());
-        std::thread::scope(|scope| -> Result<Over> {
-            let screen = scope.spawn(|| watch_federation(&view, &interrupt, &over));
-            let say = Box::new(move |what: &str| told.push(what));
-            let served = serve(&mut lines, args, &options, say, &Bar::hidden());
-            over.store(true, Ordering::Relaxed);
-            // The terminal is given back before anything is printed.
-            let shown = screen.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic));
-            shown?;
-            served
-        })?
+        let (over, notices) = (AtomicBool::new(false), lines.clone());
+        let screen = || watch_federation(&view, &interrupt, &over);
+        let say = Box::new(move |what: &str| notices.push(what));
+        let serve = || serve(&mut lines, args, &options, say, &Bar::hidden());
+        beside_screen(screen, serve, &over)?
     } else {
         print_notice(&format!("waiting for {}", names.join(", ")));
         serve(out, args, &options, Box::new(print_notice), &Bar::new())?
@@ -238,7 +241,7 @@ fn serve(
         facts.clear();
         if served.is_catching_up() {
             due = Instant::now();
-        } else if let Speed::Times(times) = args.speed {
+        } else if let Speed::Times(times) = args.play.speed {
             due += pause(served.run.layout().period_s, times);
             std::thread::sleep(due.saturating_duration_since(Instant::now()));
         }

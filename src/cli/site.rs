@@ -2,14 +2,14 @@
 
 use std::io::{IsTerminal as _, Write};
 use std::path::PathBuf;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, Mutex};
 
 use clap::Args;
 use color_eyre::eyre::{Result, bail};
 
 use super::run::{Bar, Method, Printer};
-use super::serve::{BrokerArgs, names, print_notice, state_file, whole_models};
+use super::serve::{BrokerArgs, beside_screen, names, print_notice, state_file, whole_models};
 use super::{SessionArgs, interrupt};
 use crate::console::{Lines, PartyView, title, watch_site};
 use crate::engine::prepare::apart::SiteModels;
@@ -60,15 +60,9 @@ fn on_screen(
     let title = format!("{} · {title}", options.client);
     let view = PartyView { title, board, lines: lines.clone() };
     let over = AtomicBool::new(false);
-    std::thread::scope(|scope| {
-        let screen = scope.spawn(|| watch_site(&view, interrupt, &over));
-        let ended = site::run(options, &mut |what: &str| lines.push(what));
-        over.store(true, Ordering::Relaxed);
-        // The terminal is given back before anything is printed.
-        let shown = screen.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic));
-        shown?;
-        Ok(ended?)
-    })
+    let screen = || watch_site(&view, interrupt, &over);
+    let work = || Ok(site::run(options, &mut |what: &str| lines.push(what))?);
+    beside_screen(screen, work, &over)
 }
 
 pub(super) fn run(out: &mut (impl Write + Send), args: &SiteArgs) -> Result<()> {

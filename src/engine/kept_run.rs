@@ -211,7 +211,7 @@ impl KeptRun {
         self.news(news);
         self.remember_truth(watch.events());
         let Some(recorder) = &mut self.recorder else { return };
-        store_ledgers(recorder, watch, watch.run().last_time());
+        store_ledgers(recorder, watch, watch.run().now());
         recorder.facts(std::slice::from_ref(summary));
         recorder.stream_ended();
     }

@@ -56,15 +56,14 @@ use thiserror::Error;
 use self::alarms::Alarms;
 pub(crate) use self::ending::Ending;
 use self::exchange::Exchange;
+pub(crate) use self::ledger::ledger_fact;
 pub(crate) use self::operate::ActError;
 use self::readout::{ClientReadout, note_standings};
 use self::report::in_file;
 use self::setup::annunciator;
 use self::unused::Unused;
 pub(crate) use self::what_if::Outlook;
-#[cfg(test)]
-use super::prepare::Prepared;
-use super::prepare::TrainingSpent;
+use super::prepare::{Prepared, TrainingSpent};
 use super::recorded::NOT_SENT;
 use crate::evidence::threshold::FlagThresholds;
 use crate::fact::Fact;
@@ -77,12 +76,9 @@ use crate::session::{Clock, Mark, Mode, Session, Tau};
 use crate::site::again::AgainError;
 use crate::site::material::LeftOut;
 use crate::site::{LONGEST_BRIDGE, Site, SiteError};
-#[cfg(test)]
-use crate::stream::Part;
-#[cfg(test)]
 use crate::stream::resolution::Grids;
 use crate::stream::{
-    self, Continuity, Frame, Label, Layout, Next, Stream, StreamError, UnusedRows,
+    self, Continuity, Frame, Label, Layout, Next, Part, Stream, StreamError, UnusedRows,
 };
 use crate::wire::{Follows, Memory, Tick, Wire, WireError};
 
@@ -208,7 +204,6 @@ impl Run {
     }
 
     /// The same in any other way.
-    #[cfg(test)]
     pub(crate) fn open_with(
         session: &Session,
         prepared: &Prepared,
@@ -218,7 +213,8 @@ impl Run {
         Self::over(stream, session, prepared, options)
     }
 
-    fn now(&self) -> Timestamp {
+    /// The last instant that was watched.
+    pub(crate) fn now(&self) -> Timestamp {
         self.spans.last().map_or(self.spent.from, |span| span.1)
     }
 
@@ -421,12 +417,7 @@ impl Run {
 
     /// The privacy cost of every client as of `now`; none where it has released nothing.
     pub(crate) fn ledger_facts(&self, now: Timestamp) -> Vec<Option<Fact>> {
-        self.ledgers().map(|ledger| ledger::fact(ledger, now)).collect()
-    }
-
-    /// The last instant that was watched.
-    pub(crate) fn last_time(&self) -> Timestamp {
-        self.now()
+        self.ledgers().map(|ledger| ledger_fact(ledger, now)).collect()
     }
 
     /// Puts something between the stream and the run.
@@ -486,9 +477,4 @@ pub(crate) fn follows(continuity: Continuity, period_s: f64) -> Follows {
             if missing <= LONGEST_BRIDGE { Follows::After { missing } } else { Follows::Anew }
         }
     }
-}
-
-/// The fact about what a ledger has entered; none where nothing was released.
-pub(crate) fn ledger_fact(ledger: &Ledger, now: Timestamp) -> Option<Fact> {
-    ledger::fact(ledger, now)
 }

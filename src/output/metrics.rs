@@ -54,7 +54,9 @@ impl Metrics {
             format!("metrics: expected an address such as 127.0.0.1:9464, found {address:?}")
         })?;
         if !address.ip().is_loopback() {
-            return Err(format!("metrics: {address} is no loopback address: anybody could ask"));
+            return Err(format!(
+                "metrics: {address} is no loopback address: other machines could read it"
+            ));
         }
         let refused = |why: io::Error| format!("metrics: {address}: {why}");
         let listener = TcpListener::bind(address).map_err(refused)?;

@@ -180,7 +180,7 @@ impl Check {
                 !session.clients.is_empty(),
                 "clients",
                 format!(
-                    "a {} needs to be told which columns belong to which client, such as \
+                    "a {} needs the columns of every client, such as \
                      [(name: \"P1\", columns: [\"P1_*\"])]",
                     if session.live().is_some() { "live source" } else { "table" }
                 ),

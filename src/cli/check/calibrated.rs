@@ -4,13 +4,10 @@ use std::io::Write;
 
 use color_eyre::eyre::Result;
 
-use super::wrapped;
+use super::{kept_run, wrapped};
 use crate::engine::prepare;
-use crate::engine::run::{Run, RunOptions};
-use crate::session::{Mode, Session};
+use crate::session::Session;
 use crate::site::grader::SETTLING;
-use crate::stream::Part;
-use crate::stream::resolution::Grids;
 
 /// Prints the steps at the start of a run that are not judged, if the models are already made.
 pub(super) fn print_not_judged(out: &mut impl Write, session: &Session, step_s: f64) -> Result<()> {
@@ -38,14 +35,7 @@ pub(super) fn print_not_judged(out: &mut impl Write, session: &Session, step_s: 
 
 /// Clients whose calibration makes their alarms too slow; known once models were made.
 pub(super) fn print_insensitive(out: &mut impl Write, session: &Session) -> Result<()> {
-    if session.live().is_some() {
-        return Ok(());
-    }
-    let Ok(prepared) = prepare::kept(session, &prepare::cache_file(session)) else {
-        return Ok(());
-    };
-    let stream = Grids::of(session)?.open(session, Part::Replay)?;
-    let run = Run::over(stream, session, &prepared, RunOptions::new(Mode::Evidence))?;
+    let Some((prepared, run)) = kept_run(session)? else { return Ok(()) };
     for (client, what) in run.insensitive() {
         writeln!(out, "{:<12}{:<10} {what}", "sensitivity", prepared.clients[client].name)?;
     }

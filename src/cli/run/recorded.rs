@@ -17,8 +17,8 @@ use crate::record::Recording;
 
 pub(super) fn run(out: &mut (impl Write + Send), args: &RunArgs, file: &Path) -> Result<()> {
     let asked = [
-        ("--mode", args.mode.is_some()),
-        ("--until", args.until.is_some()),
+        ("--mode", args.play.mode.is_some()),
+        ("--until", args.play.until.is_some()),
         ("--ledger", args.ledger.is_some()),
         ("--record", args.record.is_some()),
         ("--seed", args.session.seed.is_some()),

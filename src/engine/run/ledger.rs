@@ -7,7 +7,7 @@ use crate::privacy::{Composed, FilterMemory, Ledger};
 use crate::session::privacy::Scope;
 
 /// The fact about a ledger as of `now`; none where nothing was released.
-pub(super) fn fact(ledger: &Ledger, now: Timestamp) -> Option<Fact> {
+pub(crate) fn ledger_fact(ledger: &Ledger, now: Timestamp) -> Option<Fact> {
     if ledger.tally(Scope::Lifetime, now).releases() == 0 {
         return None;
     }

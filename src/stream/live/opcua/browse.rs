@@ -60,7 +60,7 @@ async fn namespaces(link: &Link) -> Result<Vec<String>, Failure> {
     let values = values.map_err(lost)?;
     let value = values.into_iter().next().and_then(|value| value.value);
     let Some(opcua::types::Variant::Array(array)) = value else {
-        return Err(Failure::Lost("the server does not tell its namespaces".into()));
+        return Err(Failure::Lost("the server does not report its namespaces".into()));
     };
     Ok(array.values.iter().map(ToString::to_string).collect())
 }
