@@ -35,8 +35,8 @@ pub(crate) use settings::{
     Span, Tau, Thresholds, Tier, Vote,
 };
 pub(crate) use source::{
-    Attacks, Delimiter, Family, HaiSensors, HaiSource, PlantSource, Runs, Shape, Source,
-    TableSource, TimeColumn, TimeFormat, TwinSource,
+    Attacks, Delimiter, Family, HaiSensors, HaiSource, PlantSource, PrintedPlant, Runs, Shape,
+    Source, TableSource, TimeColumn, TimeFormat, TwinSource,
 };
 
 /// A RON file, understood and checked.

@@ -9,11 +9,14 @@
 //!
 //! It needs the raw rows of all clients, as the oracle does, so it belongs to studies only.
 
+#[cfg(test)]
+mod tests;
+
 use nalgebra::{DMatrix, DVector};
 use ndarray::ArrayView2;
 use serde::{Deserialize, Serialize};
 
-use super::states::{Series, replay, series};
+use super::states::{Replay, Series, replay, series};
 use super::theory::{self, ClientTheory, Constants, ServerTheory};
 use super::variant::side_by_side;
 use super::{FederatedWeights, FederationError};
@@ -257,6 +260,7 @@ impl OracleAlignment<'_> {
                 delta_m: *delta_m,
                 state_std: *state_std,
                 states: states(fixed),
+                c_g: 2.0 * feedback(&federation, m, &self.compared),
             };
             let phi = (&first.phi[m], &last.phi[m]);
             let compared = self.compared.clone();
@@ -281,6 +285,16 @@ impl OracleAlignment<'_> {
         let bound = rho.map(|rho| l_fs * self.clients.len() as f64 * rho + sigma_star);
         Ok((clients, ServerTheory { l_fs, sigma_star, bound }))
     }
+}
+
+/// The largest ‖x_a − x_s‖ of client `m` in the rows `compared`.
+fn feedback(federation: &Replay, m: usize, compared: &std::ops::Range<usize>) -> f64 {
+    let Some(augmented) = &federation.clients[m].augmented else { return 0.0 };
+    let p = augmented.x_a.ncols();
+    let before: usize = federation.clients[..m].iter().map(|client| client.x_c.ncols()).sum();
+    let x_a = matrix(&augmented.x_a.view(), compared.clone(), 0..p);
+    let apart = x_a - matrix(&federation.x_s.view(), compared.clone(), before..before + p);
+    apart.row_iter().map(|row| row.norm()).fold(0.0, f64::max)
 }
 
 /// The largest norm of the rows `compared`, over what is there.
@@ -452,42 +466,4 @@ fn unexplained(of: &DMatrix<f64>, by: &DMatrix<f64>) -> f64 {
     let mean = of.row_mean();
     let spread: f64 = of.row_iter().map(|row| (row - &mean).norm_squared()).sum();
     if spread > 0.0 { (of - by).norm_squared() / spread } else { 0.0 }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_linear_change_of_coordinates_is_seen_through() {
-        let x = DMatrix::from_fn(50, 2, |i, j| ((3 * i + 7 * j) as f64).sin());
-        let turned = Alignment {
-            map: DMatrix::from_row_slice(2, 2, &[0.5, -2.0, 1.0, 0.3]),
-            shift: DVector::from_vec(vec![4.0, -1.0]),
-        }
-        .apply(&x);
-        let back = Alignment::fit(&turned, &x).apply(&turned);
-        assert!((back - &x).amax() < 1e-6);
-        assert!(unexplained(&x, &x) < 1e-12);
-    }
-
-    #[test]
-    fn the_condition_of_theorem_6_10_is_read_as_printed() {
-        let at = |value| MaxQ95 { max: value, q95: value };
-        let bounds = |l_f, delta_k| Bounds {
-            l_f: at(l_f),
-            l_h: at(2.0),
-            delta_k: at(delta_k),
-            r_o: 3.0,
-            c_x: 1.0,
-            clients: 3,
-        };
-        // 1 + 0.25·2 < 1/0.5, and ρ = (0.25·3 + 2·1 + 0.5·2·1) / (1 − 1.5·0.5).
-        let holds = bounds(0.5, 0.25);
-        assert!(holds.margin(|a| a.max) > 0.0);
-        assert!((holds.rho().unwrap() - 3.75 / 0.25).abs() < 1e-12);
-        // 1 + 0.5·2 = 1/0.5.
-        assert_eq!(bounds(0.5, 0.5).rho(), None);
-        assert_eq!(bounds(1.2, 0.0).rho(), None);
-    }
 }

@@ -3,23 +3,28 @@
 //! | symbol | here |
 //! |---|---|
 //! | ε* (Definition 6.4) | mean ‖φ(y) − Σ x̂_n‖ over the other clients' oracle states, at the trained θ |
-//! | L_θ, ‖θ¹ − θ*‖ (Lemma 6.5) | how far φ moves per distance of its weights; from the first pass to the end |
+//! | L_θ (Assumption 6.3) | largest ‖∂φ/∂θ‖ along the run, at θ¹ and at θ* |
+//! | ‖θ¹ − θ*‖ (Lemma 6.5) | distance of φ's weights from the first pass to the end |
 //! | δ_m (Proposition 6.8) | mean ‖f_m(z_m) − Extract(f(z))‖ at the oracle's estimates |
 //! | σ* (Definition 6.11) | mean ‖f_s(x̂_c) − f(x̂_o)‖ of all clients together, at the trained θ_s |
 //! | L_fs | largest ‖∂f_s/∂x‖ along the run |
 //! | σ_c, σ_a (Theorem 7.1) | as printed, for ε = 1 and δ = 1e-5, in nominal standard deviations of the state |
+//! | σ_g (Theorem 7.2) | as printed, with C_g the largest gradient on these rows |
 //!
-//! A bound exists only where the condition 1 + ‖ΔK‖ L_h < 1/L_f holds.
+//! A bound exists only where the condition 1 + ‖ΔK‖ L_h < 1/L_f holds. ρ is as printed. The recursion in
+//! the proof gives (1 + ‖ΔK‖ L_h) L_f (M − 1) C_x for its last term, so that the printed ρ is too small.
 
 use nalgebra::{DMatrix, DVector};
 use serde::{Deserialize, Serialize};
 
 use super::FederationError;
 use crate::base::rng;
+use crate::nn::cell::{Cell, Plain};
 use crate::nn::frozen::Frozen;
-use crate::nn::online::{Descent, Learner};
+use crate::nn::kernel::check_network;
 use crate::nn::weights::{Conduct, FilterWeights, LstmFc, Mlp, Parameters as _};
-use crate::privacy::{Clip, PrivacyError, sigma_used};
+use crate::privacy::{Clip, sigma_used};
+use crate::session::PrivacySettings;
 use crate::site::training::SiteData;
 
 /// (ε, δ) for which σ is compared.
@@ -37,7 +42,7 @@ pub(crate) struct ClientTheory {
     pub(crate) after_first_pass: f64,
     /// L_θ ‖θ¹ − θ*‖ + ε*: its right side.
     pub(crate) lemma_bound: f64,
-    /// L_θ.
+    /// L_θ: at least 1, since the output's bias is one of the weights.
     pub(crate) l_theta: f64,
     /// δ_m.
     pub(crate) delta_m: f64,
@@ -49,6 +54,9 @@ pub(crate) struct ClientTheory {
     pub(crate) sigma_a: f64,
     /// σ of either state by the clip box, as it is used.
     pub(crate) sigma_used: f64,
+    /// σ_g of Theorem 7.2 as printed, and by the clip of a gradient as it is used.
+    pub(crate) sigma_g: f64,
+    pub(crate) sigma_g_used: f64,
 }
 
 /// The server's quantities.
@@ -79,6 +87,8 @@ pub(super) struct Constants {
     /// Mean nominal standard deviation of the state.
     pub(super) state_std: f64,
     pub(super) states: usize,
+    /// C_g: the largest gradient that the server would send.
+    pub(super) c_g: f64,
 }
 
 /// One client's quantities. `others` is Σ x̂_n(t − 1) of the other clients, row by row, for the rows
@@ -91,22 +101,30 @@ pub(super) fn of_client(
     (first, last): (&LstmFc, &LstmFc),
 ) -> Result<ClientTheory, FederationError> {
     let (begun, trained) = (outputs(site, first)?, outputs(site, last)?);
-    let (mut star, mut early, mut without, mut slope) = (0.0, 0.0, 0.0, 0.0_f64);
+    let (mut star, mut early, mut without) = (0.0, 0.0, 0.0);
     let distance = moved(first, last);
+    let mut slope = 0.0_f64;
     for (i, t) in compared.clone().enumerate() {
         let others = others.row(i).transpose();
         let (phi, phi_1) = (&trained[t - 1], &begun[t - 1]);
-        star += (phi - &others).norm();
-        early += (phi_1 - &others).norm();
+        star += (&phi.value - &others).norm();
+        early += (&phi_1.value - &others).norm();
         without += others.norm();
+        slope = slope.max(phi.slope).max(phi_1.slope);
+        // The slope is that of one step. Over a run, memory may make more of it.
         if distance > 0.0 {
-            slope = slope.max((phi - phi_1).norm() / distance);
+            slope = slope.max((&phi.value - &phi_1.value).norm() / distance);
         }
     }
     let n = compared.len().max(1) as f64;
     let (star, early, without) = (star / n, early / n, without / n);
-    let Constants { l_f, l_h, delta_k, c_x, rho, r_c, y, delta_m, state_std, states } = *constants;
-    let noise = (2.0 * (1.25 / DELTA).ln()).sqrt() / EPSILON / state_std;
+    let Constants { l_f, l_h, delta_k, c_x, rho, r_c, y, delta_m, state_std, states, c_g } =
+        *constants;
+    let classic = (2.0 * (1.25 / DELTA).ln()).sqrt() / EPSILON;
+    let noise = classic / state_std;
+    let privacy = PrivacySettings::default();
+    let box_of_state = Clip::Box { bound: privacy.clip_state, dimension: states };
+    let ball_of_gradient = Clip::Ball { bound: privacy.clip_gradient };
     Ok(ClientTheory {
         epsilon_star: star,
         without_phi: without,
@@ -117,24 +135,71 @@ pub(super) fn of_client(
         bound: rho.map(|rho| l_f * (rho + star) + delta_m),
         sigma_c: 2.0 * delta_k * (l_h * c_x + r_c) * noise,
         sigma_a: 2.0 * (l_f * c_x + slope * y) * noise,
-        sigma_used: used(states)?,
+        sigma_used: sigma_used(box_of_state, EPSILON, DELTA)?,
+        sigma_g: 2.0 * c_g * classic,
+        sigma_g_used: sigma_used(ball_of_gradient, EPSILON, DELTA)?,
     })
 }
 
-/// σ by the clip box of the default settings.
-fn used(states: usize) -> Result<f64, PrivacyError> {
-    let bound = crate::session::PrivacySettings::default().clip_state;
-    sigma_used(Clip::Box { bound, dimension: states }, EPSILON, DELTA)
+/// φ at one step.
+struct Output {
+    value: DVector<f64>,
+    /// ‖∂φ/∂θ‖ with the memory of earlier steps taken as given.
+    slope: f64,
 }
 
 /// φ(y) row by row; what is missing enters as 0, the mean of a standardised sensor.
-fn outputs(site: &SiteData, phi: &LstmFc) -> Result<Vec<DVector<f64>>, FederationError> {
-    let mut phi = Learner::new(phi, Descent::Sgd(0.0))?;
+fn outputs(site: &SiteData, phi: &LstmFc) -> Result<Vec<Output>, FederationError> {
+    check_network(phi)?;
+    let mut memory = vec![(0.0, 0.0); phi.width];
     let rows = site.rows.outer_iter().map(|row| {
-        let y: Vec<f32> = row.iter().map(|y| if y.is_finite() { *y } else { 0.0 }).collect();
-        wide(phi.forward(&y))
+        let seen = row.iter().map(|y| if y.is_finite() { f64::from(*y) } else { 0.0 });
+        output(phi, &seen.collect::<Vec<_>>(), &mut memory)
     });
     Ok(rows.collect())
+}
+
+/// One step of φ from (h, c) of every unit.
+fn output(phi: &LstmFc, y: &[f64], memory: &mut [(f64, f64)]) -> Output {
+    let LstmFc { width, outputs, .. } = *phi;
+    let h: Vec<f64> = memory.iter().map(|(h, _)| *h).collect();
+    let dot = |weights: &[f32], row: usize, with: &[f64]| -> f64 {
+        let weights = &weights[row * with.len()..(row + 1) * with.len()];
+        weights.iter().zip(with).map(|(w, x)| f64::from(*w) * x).sum()
+    };
+    // A gate's weights have the slopes y, h and 1, times that of the gate.
+    let inputs = y.iter().chain(&h).map(|v| v * v).sum::<f64>() + 1.0;
+    let mut squares = DMatrix::<f64>::zeros(outputs, outputs);
+    let weight = |k: usize, j: usize| f64::from(phi.fc_weight[k * width + j]);
+    for (j, (h_j, c_j)) in memory.iter_mut().enumerate() {
+        let before = *c_j;
+        let z: [f64; 4] = std::array::from_fn(|gate| {
+            let row = gate * width + j;
+            let bias = f64::from(phi.bias_ih[row] + phi.bias_hh[row]);
+            dot(&phi.weight_ih, row, y) + dot(&phi.weight_hh, row, &h) + bias
+        });
+        let sigmoid = |z: f64| 1.0 / (1.0 + (-z).exp());
+        let gates = [sigmoid(z[0]), sigmoid(z[1]), z[2].tanh(), sigmoid(z[3])];
+        *c_j = Cell::memory(Plain, gates, before);
+        let (cell, now) = Cell::forward(Plain, gates, c_j.tanh());
+        *h_j = now;
+        let of_gates = cell.back_one_step(Plain, before, 1.0);
+        let of_unit = of_gates.iter().map(|s| s * s).sum::<f64>() * inputs;
+        for k in 0..outputs {
+            squares[(k, k)] += now * now;
+            for l in 0..outputs {
+                squares[(k, l)] += weight(k, j) * weight(l, j) * of_unit;
+            }
+        }
+    }
+    let now: Vec<f64> = memory.iter().map(|(h, _)| *h).collect();
+    let value = (0..outputs).map(|k| dot(&phi.fc_weight, k, &now) + f64::from(phi.fc_bias[k]));
+    // Of the output's own bias.
+    (0..outputs).for_each(|k| squares[(k, k)] += 1.0);
+    Output {
+        value: DVector::from_iterator(outputs, value),
+        slope: super::convergence::norm(&squares).sqrt(),
+    }
 }
 
 fn wide(values: &[f32]) -> DVector<f64> {
@@ -185,6 +250,43 @@ pub(super) fn server_slope(
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::nn::online::{Descent, Learner};
+    use crate::nn::weights::Parameters;
+
+    #[test]
+    fn the_slope_of_phi_by_its_weights_is_that_of_finite_differences() {
+        let phi = LstmFc::init(3, 4, 2, 1.0, &mut rng::stream(3, 0));
+        let row = |t: usize| [0.4, -1.2, 0.7].map(|y| (y * (t + 1) as f64).sin());
+        // Memory of five steps, then one that is judged.
+        let at = |judged: &LstmFc| {
+            let mut memory = vec![(0.0, 0.0); phi.width];
+            (0..5).for_each(|t| drop(output(&phi, &row(t), &mut memory)));
+            output(judged, &row(5), &mut memory)
+        };
+        let base = at(&phi);
+        let mut learner = Learner::new(&phi, Descent::Sgd(0.0)).expect("a network");
+        let kernel =
+            (0..6).fold(DVector::zeros(2), |_, t| wide(learner.forward(&row(t).map(|y| y as f32))));
+        assert!((&kernel - &base.value).amax() < 1e-4, "{kernel} {}", base.value);
+        let mut columns = Vec::new();
+        for slice in 0..phi.slices().len() {
+            for place in 0..phi.slices()[slice].len() {
+                let mut pushed = phi.clone();
+                // The two biases of a gate are one weight: they always stand together.
+                if std::ptr::eq(phi.slices()[slice], phi.bias_hh.as_slice()) {
+                    continue;
+                }
+                let weight = &mut pushed.slices_mut()[slice][place];
+                let before = *weight;
+                *weight += 1e-2;
+                let step = f64::from(*weight - before);
+                columns.push((at(&pushed).value - &base.value) / step);
+            }
+        }
+        let expected = super::super::convergence::norm(&DMatrix::from_columns(&columns));
+        assert!((base.slope - expected).abs() < 0.02 * expected, "{} {expected}", base.slope);
+        assert!(base.slope >= 1.0, "the bias of the output is one of the weights");
+    }
 
     #[test]
     fn the_slope_of_a_server_is_that_of_its_finite_differences() {

@@ -91,6 +91,8 @@ pub(crate) enum Printed {
     NoMemory,
     /// H at the estimate of the step before.
     EarlierJacobian,
+    /// A sensor that repeats another is watched.
+    RepeatedSensors,
 }
 
 impl ModelSettings {

@@ -83,9 +83,20 @@ pub(crate) struct TwinSource {
     pub(crate) delta: f64,
     /// Civil time of the first step; steps are one second apart.
     pub(crate) start: String,
-    /// No key of a session: anomalies of family A are at all clients at once, as the paper also says.
+    /// No key of a session: what `headwater study deviations` does as the paper prints it.
     #[serde(skip)]
-    pub(crate) everywhere: bool,
+    pub(crate) printed: Option<PrintedPlant>,
+}
+
+/// The paper's way to make the plant of family A where this program goes another.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum PrintedPlant {
+    /// Anomalies are at all clients at once, as the paper also says.
+    AnomaliesEverywhere,
+    /// `g_dep` keeps the scale of its random weights.
+    CouplingsAsDrawn,
+    /// The sinusoidal target is the state itself, without f_m.
+    StateIsTarget,
 }
 
 impl Default for TwinSource {
@@ -95,7 +106,7 @@ impl Default for TwinSource {
             clients: 2,
             delta: 2.0,
             start: "2026-01-01 00:00:00".into(),
-            everywhere: false,
+            printed: None,
         }
     }
 }

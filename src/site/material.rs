@@ -1,5 +1,8 @@
 //! Nominal rows of every client: what its models are fitted to, and what they are calibrated on.
 
+#[cfg(test)]
+mod tests;
+
 use jiff::Timestamp;
 use ndarray::{Array2, Axis, Slice};
 use serde::{Deserialize, Serialize};
@@ -12,6 +15,7 @@ use super::training::SiteData;
 use crate::nn::train::Job;
 use crate::nn::train::sensors::duplicates;
 use crate::nn::weights::ProprietaryWeights;
+use crate::session::settings::Printed;
 use crate::session::{ModelSettings, Proprietary, Session, Source};
 use crate::stream::decimate::Decimated;
 use crate::stream::resolution::{Grids, Resolution};
@@ -225,7 +229,8 @@ impl Material {
                     delivered(&names, &views[c])
                 } else {
                     let steps: Vec<_> = layout.span(c).map(|i| grids.coarsest(i)).collect();
-                    own_view(&names, &fit[c].rows, &steps)
+                    let keeps = session.model.is_printed(Printed::RepeatedSensors);
+                    own_view(&names, &fit[c].rows, &steps, keeps)
                 };
                 let unmodelled = unmodelled(&names, &left_out);
                 let nominal = [&fit[c].rows[..], &calibration[c].rows[..]];
@@ -348,11 +353,13 @@ fn delivered(names: &[&str], view: &SensorView) -> (SensorView, Vec<(String, Lef
     (view.clone(), left_out)
 }
 
-/// Sensors that move, fine enough, and say something of their own, scaled by the fit range.
+/// Sensors that move, fine enough, and say something of their own, scaled by the fit range. If
+/// `keeps_repeats`, those that repeat another are kept.
 fn own_view(
     names: &[&str],
     fit: &[Option<Vec<f64>>],
     steps: &[Resolution],
+    keeps_repeats: bool,
 ) -> (SensorView, Vec<(String, LeftOut)>) {
     let (moving, mut left_out) = moving(names, fit);
     let mut fine = SensorView::default();
@@ -367,6 +374,9 @@ fn own_view(
         // A client of switches only is watched by its switches.
         left_out.retain(|(_, why)| *why != LeftOut::TooCoarse);
         fine = moving;
+    }
+    if keeps_repeats {
+        return (fine, left_out);
     }
     let repeats = duplicates(&seen_by(&fine, fit).view());
     let mut view = SensorView::default();
@@ -413,83 +423,5 @@ impl SensorView {
 
     fn take(&mut self, other: &Self, k: usize) {
         self.push(other.used[k], &other.names[k], other.mean[k], other.std[k]);
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn plant(hours: &str) -> Session {
-        let text = format!(
-            "Session(about: \"a short plant\", source: Plant(history_h: 1, hours: 1), ranges: (\
-             fit: (until: \"+{hours}\"), calibration: (from: \"+{hours}\", until: \"+1h\"), \
-             replay: (from: \"+1h\")))"
-        );
-        Session::parse("plant", std::path::Path::new(""), &text).expect("a sound session")
-    }
-
-    #[test]
-    fn the_flow_rates_repeat_their_pressures_and_all_else_is_scaled_by_the_fit_range() {
-        let material = Material::read(&plant("40m"), 5, &|_| None).expect("a built-in plant");
-        let boiler = &material.clients[0];
-        let repeated: Vec<&str> = boiler.left_out.iter().map(|(name, _)| name.as_str()).collect();
-        assert_eq!(repeated, ["P1_FT01Z", "P1_FT02Z", "P1_FT03Z"]);
-        assert_eq!((boiler.fit.nrows(), boiler.fit.ncols()), (480, 9));
-        assert_eq!(boiler.calibration.nrows(), 240);
-        for column in boiler.fit.axis_iter(Axis(1)) {
-            let mean = column.mean().expect("rows");
-            assert!(mean.abs() < 1e-3, "{mean}");
-        }
-    }
-
-    #[test]
-    fn a_delivered_model_sees_its_own_sensors_in_its_own_units() {
-        let view = |n: &str| SensorView {
-            used: vec![0],
-            names: vec![n.to_owned()],
-            mean: vec![10.0],
-            std: vec![2.0],
-        };
-        let given = |_: &Layout| Some(vec![view("P1_FT01"), view("P2_SIT01"), view("P3_FIT01")]);
-        let material = Material::read(&plant("40m"), 5, &given).expect("a built-in plant");
-        assert_eq!(material.clients[1].fit.ncols(), 1);
-        assert_eq!(material.clients[1].left_out.len(), 5);
-        let mut seen = [0.0];
-        material.clients[0].view.standardise(&[14.0], &mut seen);
-        assert!((seen[0] - 2.0).abs() < 1e-6);
-    }
-
-    #[test]
-    fn a_sensor_too_coarse_for_live_data_is_left_out_and_a_client_of_switches_keeps_them() {
-        let rows: Vec<Option<Vec<f64>>> = (0..300)
-            .map(|t| {
-                let wave = (f64::from(t) * 0.7).sin();
-                Some(vec![wave, 0.004 * wave, f64::from(u8::from(t % 7 < 3))])
-            })
-            .collect();
-        let step = |values: &[f64]| Resolution::estimate(values);
-        let steps = [step(&[]), step(&[2.97, 2.98, 2.99]), step(&[0.0, 1.0])];
-        let (view, left_out) = own_view(&["level", "pressure", "pump"], &rows, &steps);
-        assert_eq!(view.names, ["level"]);
-        let coarse = |name: &str| (name.to_owned(), LeftOut::TooCoarse);
-        assert_eq!(left_out, [coarse("pressure"), coarse("pump")]);
-        let pump: Vec<_> = rows.iter().map(|row| row.as_ref().map(|r| vec![r[2]])).collect();
-        let (view, left_out) = own_view(&["pump"], &pump, &steps[2..]);
-        assert_eq!((view.names, left_out), (vec!["pump".to_owned()], vec![]));
-    }
-
-    #[test]
-    fn known_inputs_stand_beside_the_rows_and_are_not_monitored() {
-        let mut session = plant("40m");
-        session.clients = crate::stream::plant::default_clients();
-        session.clients[0].inputs = vec!["P1_B3004".into(), "P1_B3005".into(), "P1_STSP".into()];
-        let material = Material::read(&session, 5, &|_| None).expect("a built-in plant");
-        let boiler = &material.clients[0];
-        assert_eq!(boiler.fit.ncols(), 9);
-        assert!(!boiler.inputs.names.contains(&"P1_STSP".to_owned()), "it never moves");
-        assert_eq!(boiler.fit_inputs.dim(), (480, boiler.inputs.used.len()));
-        assert_eq!(boiler.calibration_inputs.nrows(), 240);
-        assert_eq!(material.clients[1].fit_inputs.ncols(), 0);
     }
 }

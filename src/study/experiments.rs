@@ -37,7 +37,7 @@ pub(crate) fn experiments_on(
 ) -> impl Iterator<Item = Job> {
     let effort = match source {
         DatasetSource::PlantPaper | DatasetSource::TwinPaper(_) => Effort::published(options.quick),
-        DatasetSource::Twin(_) | DatasetSource::TwinEverywhere(_) | DatasetSource::BuiltIn => {
+        DatasetSource::Twin(_) | DatasetSource::TwinPrinted(..) | DatasetSource::BuiltIn => {
             Effort::new(options.quick)
         }
     };

@@ -12,7 +12,7 @@ use crate::federation::correlation::{between_clients, correlation};
 use crate::nn::weights::ProprietaryWeights;
 use crate::score::metrics::Window;
 use crate::score::steps::{TruthEvent, tick};
-use crate::session::{Clock, Family, Mark, Session, Source, TwinSource};
+use crate::session::{Clock, Family, Mark, PrintedPlant, Session, Source, TwinSource};
 use crate::site::training::SiteData;
 use crate::stream::decimate::Decimated;
 use crate::stream::plant::PlantStream;
@@ -32,8 +32,8 @@ pub(crate) enum DatasetSource {
     Twin(usize),
     /// The same plant, for models of the paper's own settings.
     TwinPaper(usize),
-    /// The same with every anomaly at all clients.
-    TwinEverywhere(usize),
+    /// The same plant, made in one thing as the paper prints it.
+    TwinPrinted(usize, PrintedPlant),
     /// The built-in plant's attack day and the two days before it, with its models as delivered. It
     /// stands where the paper has HAI 23.05.
     BuiltIn,
@@ -68,7 +68,7 @@ impl DatasetSource {
         match self {
             Self::Twin(clients) => format!("A{clients}"),
             Self::TwinPaper(clients) => format!("A{clients}-paper"),
-            Self::TwinEverywhere(clients) => format!("A{clients}, all clients"),
+            Self::TwinPrinted(clients, way) => format!("A{clients}, {way:?}"),
             Self::BuiltIn => "plant".into(),
             Self::PlantPaper => "plant-paper".into(),
         }
@@ -76,7 +76,7 @@ impl DatasetSource {
 
     pub(crate) fn clients(self) -> usize {
         match self {
-            Self::Twin(clients) | Self::TwinPaper(clients) | Self::TwinEverywhere(clients) => {
+            Self::Twin(clients) | Self::TwinPaper(clients) | Self::TwinPrinted(clients, _) => {
                 clients
             }
             Self::BuiltIn | Self::PlantPaper => 3,
@@ -86,10 +86,8 @@ impl DatasetSource {
     /// The first `steps` steps of its run with this seed, or all there are.
     pub(crate) fn dataset(self, seed: u64, steps: usize) -> Result<Dataset, Failure> {
         match self {
-            Self::Twin(clients) | Self::TwinPaper(clients) => {
-                Ok(twin(clients, false, seed, steps)?)
-            }
-            Self::TwinEverywhere(clients) => Ok(twin(clients, true, seed, steps)?),
+            Self::Twin(clients) | Self::TwinPaper(clients) => Ok(twin(clients, None, seed, steps)?),
+            Self::TwinPrinted(clients, way) => Ok(twin(clients, Some(way), seed, steps)?),
             Self::BuiltIn => {
                 let mut session = Session::open("plant-attack-day")?;
                 session.seed = seed;
@@ -158,8 +156,13 @@ impl Dataset {
     }
 }
 
-fn twin(clients: usize, everywhere: bool, seed: u64, steps: usize) -> Result<Dataset, StreamError> {
-    let source = TwinSource { family: Family::A, clients, everywhere, ..TwinSource::default() };
+fn twin(
+    clients: usize,
+    printed: Option<PrintedPlant>,
+    seed: u64,
+    steps: usize,
+) -> Result<Dataset, StreamError> {
+    let source = TwinSource { family: Family::A, clients, printed, ..TwinSource::default() };
     let mut stream = TwinStream::open(&source, seed)?;
     let layout = stream.layout().clone();
     let slices = stream.plant().slices().clone();

@@ -3,11 +3,11 @@
 //!
 //! Only A2 and A4 are used, where everything takes seconds, and one session of the built-in plant.
 
-use ndarray::{Array2, ArrayView2, Axis, Slice, concatenate};
+use ndarray::{Array2, ArrayView2, Axis};
 
 use super::dataset::{Dataset, DatasetSource};
 use super::federation::Effort;
-use super::flags::{FlagSeries, ModelDistances};
+use super::flags::{FlagSeries, ModelDistances, Span, rows};
 use super::loss_curve;
 use super::noise::TOGETHER;
 use super::{Failure, models, to_the_end, unprotected};
@@ -19,11 +19,12 @@ use crate::federation::variant::{Fitted, Residuals, Variant};
 use crate::nn::oracle::Oracle;
 use crate::nn::train::SETTLING;
 use crate::nn::weights::ProprietaryWeights;
+use crate::score::metrics::run_length::RunTotals;
 use crate::score::steps::{Truth, TruthEvent};
 use crate::server::lookup::look_up;
 use crate::session::privacy::Sigma;
 use crate::session::settings::{ModelSettings, Printed, PrivacySettings};
-use crate::session::{ClientSettings, Session, TwinSource};
+use crate::session::{ClientSettings, PrintedPlant, Session, TwinSource};
 use crate::stream::plant::default_clients;
 use crate::stream::twin::slices;
 
@@ -41,6 +42,10 @@ pub(crate) struct Outcome {
     pub client_loss: f64,
     /// Flags at the percentile that was asked for.
     pub flags: FlagSeries,
+    /// Quiet steps of Z_a, with the flags in them.
+    pub arl0: RunTotals,
+    /// Steps up to the first Z_a of the rows that gave the thresholds.
+    pub first: RunTotals,
     pub truth: Truth,
 }
 
@@ -59,6 +64,8 @@ pub(crate) enum Thresholds {
     Calibration,
     /// The fit slice itself.
     Fit,
+    /// Those after the fit slice, by Σ without a ridge.
+    WithoutRidge,
 }
 
 impl Clients {
@@ -76,7 +83,8 @@ impl Clients {
     /// The same plant and models of family A with every anomaly at all clients. Nothing is learned
     /// from anomalies, so the models are the same.
     pub(crate) fn with_anomalies_everywhere(&self) -> Result<Self, Failure> {
-        let source = DatasetSource::TwinEverywhere(self.filters.len());
+        let way = PrintedPlant::AnomaliesEverywhere;
+        let source = DatasetSource::TwinPrinted(self.filters.len(), way);
         let dataset = source.dataset(self.seed, usize::MAX)?;
         Ok(Self { seed: self.seed, dataset, filters: self.filters.clone() })
     }
@@ -100,45 +108,41 @@ pub(crate) fn train(
     let steps = dataset.steps();
     let calibration = slices(&TwinSource::default()).calibration;
     let fitted = Fitted::Augmented(filters.clone(), weights);
-    let of = |rows: std::ops::Range<usize>| {
-        let rows: Vec<_> = (0..filters.len()).map(|m| dataset.view(m, rows.clone())).collect();
+    let of = |range: std::ops::Range<usize>| {
+        let rows: Vec<_> = (0..filters.len()).map(|m| dataset.view(m, range.clone())).collect();
         fitted.residuals(&rows)
     };
     let distances = match thresholds {
         Thresholds::Calibration => {
             ModelDistances::new(&of(dataset.fit.end..steps)?, calibration.len())
         }
+        Thresholds::WithoutRidge => {
+            ModelDistances::with_ridge(&of(dataset.fit.end..steps)?, calibration.len(), 0.0)
+        }
         Thresholds::Fit => {
-            let all = of(0..steps)?;
-            let known: Vec<Residuals> =
-                all.iter().map(|r| without(r, dataset.fit.end, calibration.end)).collect();
+            let cut = |r: &Array2<f32>| rows(r, &dataset.fit, calibration.end);
+            let of_both = |r: &Residuals| Residuals { c: cut(&r.c), a: r.a.as_ref().map(cut) };
+            let known: Vec<Residuals> = of(0..steps)?.iter().map(of_both).collect();
             ModelDistances::new(&known, dataset.fit.len())
         }
     };
     let Some(flags) = distances.at(percentile) else {
         return Err(format!("no flags at the {percentile}th percentile").into());
     };
+    let events = TruthEvent::later(&dataset.events, calibration.end);
     Ok(Outcome {
         server_loss: nominal.server_loss(SETTLING),
         client_loss: client_loss.iter().sum::<f64>() / client_loss.len().max(1) as f64,
         flags,
+        arl0: distances.run_lengths(percentile, &events).arl0,
+        first: distances.first_in_calibration(percentile, Span::Step, 1),
         truth: Truth {
             clients: filters.len(),
             steps: steps - calibration.end,
             period_s: dataset.period_s,
-            events: TruthEvent::later(&dataset.events, calibration.end),
+            events,
         },
     })
-}
-
-/// The residuals without the rows from `first` until `end`.
-fn without(residuals: &Residuals, first: usize, end: usize) -> Residuals {
-    let cut = |r: &Array2<f32>| {
-        let part = |rows: Slice| r.slice_axis(Axis(0), rows);
-        concatenate(Axis(0), &[part(Slice::from(..first)), part(Slice::from(end..))])
-            .expect("rows of one table have one width")
-    };
-    Residuals { c: cut(&residuals.c), a: residuals.a.as_ref().map(cut) }
 }
 
 impl FlagSeries {
@@ -171,6 +175,9 @@ pub(crate) struct OracleFigures {
     pub sigma_used: f64,
     pub sigma_c: f64,
     pub sigma_a: f64,
+    /// σ of a gradient at the same ε and δ: as used, and σ_g as printed.
+    pub sigma_g_used: f64,
+    pub sigma_g: f64,
     /// σ of sensitivity 1 at the same ε and δ: the least, and by the classic rule.
     pub sigma_least: f64,
     pub sigma_classic: f64,
@@ -220,6 +227,8 @@ pub(crate) fn oracles(clients: &Clients, effort: Effort) -> Result<OracleFigures
         sigma_used: mean(|t| t.sigma_used),
         sigma_c: mean(|t| t.sigma_c),
         sigma_a: mean(|t| t.sigma_a),
+        sigma_g_used: mean(|t| t.sigma_g_used),
+        sigma_g: mean(|t| t.sigma_g),
         sigma_least: Sigma::Analytic.sigma(1.0, 1.0, 1e-5),
         sigma_classic: Sigma::Classic.sigma(1.0, 1.0, 1e-5),
     })
@@ -266,13 +275,6 @@ mod tests {
         flags.push([untrained, none, both].into_iter());
         assert_eq!(flags.look_up_pairs(3), [Some(1), None, Some(2)]);
         assert_eq!(flags.look_up(None), [Some(1), None, None]);
-    }
-
-    #[test]
-    fn rows_between_are_left_out() {
-        let c = Array2::from_shape_fn((6, 1), |(t, _)| t as f32);
-        let cut = without(&Residuals { c, a: None }, 2, 5);
-        assert_eq!(cut.c.into_raw_vec_and_offset().0, [0.0, 1.0, 5.0]);
     }
 
     #[test]

@@ -191,9 +191,9 @@ impl FederationExperiment {
             curves,
             maps: correlation_map::maps(dataset, &federation, &central),
             null_correlation,
-            norms: residuals.norms(dataset, fit),
             traces: residuals.traces(dataset),
-            flags: flags::of_models(dataset, &federation, &central, &oracle.layout),
+            flags: flags::of_models(dataset, &fit, &federation, &central, &oracle.layout),
+            norms: residuals.norms(dataset, fit),
             period_s: dataset.period_s,
         })
     }

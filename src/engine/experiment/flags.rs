@@ -3,7 +3,12 @@
 //! The flags of the federated models come from a run. Those of the paper's other models are made here
 //! from their residuals; distances are kept, so that a model is judged at several percentiles.
 
-use ndarray::{Array2, ArrayView2, Axis, Slice};
+#[cfg(test)]
+mod tests;
+
+use std::ops::Range;
+
+use ndarray::{Array2, ArrayView2, Axis, Slice, concatenate};
 use serde::{Deserialize, Serialize};
 
 use super::dataset::{Dataset, DatasetSource};
@@ -32,30 +37,33 @@ use crate::stream::twin::slices;
 #[derive(Debug, Clone)]
 struct Distances {
     nominal: NominalDistances,
+    /// Of the calibration, step by step, once the filter has settled.
+    known: Vec<f32>,
     watched: Vec<f32>,
 }
 
 impl Distances {
-    /// µ and Σ are those of the `calibration` first rows once the filter has settled.
-    fn new(residuals: &ArrayView2<f32>, calibration: usize) -> Self {
+    /// µ and Σ, `ridge` added to its diagonal, are those of the `calibration` first rows once the filter
+    /// has settled.
+    fn new(residuals: &ArrayView2<f32>, calibration: usize, ridge: f64) -> Self {
         let (first, watched) = residuals.split_at(Axis(0), calibration.min(residuals.nrows()));
         let settled: Vec<f32> =
             first.outer_iter().skip(SETTLING).flat_map(|row| row.to_vec()).collect();
         let sensors = residuals.ncols();
-        let mut distance = Mahalanobis::new(&Gaussian::fit(sensors, &settled, RIDGE));
-        let nominal = NominalDistances::new(
-            settled.chunks_exact(sensors.max(1)).filter_map(|r| distance.squared(r)),
-        );
-        let watched = watched
-            .outer_iter()
-            .map(|row| distance.squared(&row.to_vec()).unwrap_or(f32::NAN))
-            .collect();
-        Self { nominal, watched }
+        let mut distance = Mahalanobis::new(&Gaussian::fit(sensors, &settled, ridge));
+        let mut squared = |row: &[f32]| distance.squared(row).unwrap_or(f32::NAN);
+        let known: Vec<f32> = settled.chunks_exact(sensors.max(1)).map(&mut squared).collect();
+        let watched = watched.outer_iter().map(|row| squared(&row.to_vec())).collect();
+        Self { nominal: NominalDistances::new(known.iter().copied()), known, watched }
+    }
+
+    fn threshold(&self, percentile: f64) -> f32 {
+        self.nominal.threshold(Tau::Percentile(percentile))
     }
 
     /// Z at every watched step.
     fn flags(&self, percentile: f64) -> Vec<Option<bool>> {
-        let tau = self.nominal.threshold(Tau::Percentile(percentile));
+        let tau = self.threshold(percentile);
         self.watched.iter().map(|d| flag(*d, tau)).collect()
     }
 }
@@ -211,11 +219,17 @@ pub(crate) enum Span {
     AnyOfAMinute,
     /// A minute: more than half of its steps are flagged.
     MostOfAMinute,
+    /// The same two with the thresholds of the training rows; ARL0 is the time from the first of them to
+    /// the first flag.
+    AnyInTraining,
+    MostInTraining,
 }
 
 impl Span {
     /// The readings of "a flag per minute": the paper does not say which it takes.
     const MINUTES: [Self; 2] = [Self::AnyOfAMinute, Self::MostOfAMinute];
+    /// The same where training rows give thresholds and ARL0, which the paper says.
+    const IN_TRAINING: [Self; 2] = [Self::AnyInTraining, Self::MostInTraining];
 
     /// Words behind the name of a model.
     pub(crate) fn words(self) -> &'static str {
@@ -223,6 +237,8 @@ impl Span {
             Self::Step => "",
             Self::AnyOfAMinute => ", a minute with any flag",
             Self::MostOfAMinute => ", a minute of mostly flags",
+            Self::AnyInTraining => ", of training, a minute with any flag",
+            Self::MostInTraining => ", of training, a minute of mostly flags",
         }
     }
 
@@ -231,8 +247,8 @@ impl Span {
         let of_minute = |minute: &[bool]| {
             let flagged = minute.iter().filter(|z| **z).count();
             match self {
-                Self::Step | Self::AnyOfAMinute => flagged > 0,
-                Self::MostOfAMinute => 2 * flagged > minute.len(),
+                Self::Step | Self::AnyOfAMinute | Self::AnyInTraining => flagged > 0,
+                Self::MostOfAMinute | Self::MostInTraining => 2 * flagged > minute.len(),
             }
         };
         raised.chunks_exact(each).map(of_minute).collect()
@@ -261,12 +277,13 @@ impl ModelFlags {
         PERCENTILES.map(at).into()
     }
 
-    /// The same of minutes of `each` steps, in both readings; run lengths in steps.
+    /// The same of minutes of `each` steps, in these readings; run lengths in steps.
     fn of_minutes(
         model: Variant,
         flagged: &ModelDistances,
         events: &[TruthEvent],
         each: usize,
+        spans: [Span; 2],
     ) -> Vec<Self> {
         let in_minutes = |event: &TruthEvent| {
             let minute = |t: Tick| t / tick(each);
@@ -277,13 +294,18 @@ impl ModelFlags {
         let mut all = Vec::new();
         for percentile in PERCENTILES {
             let raised = flagged.raised(percentile);
-            for span in Span::MINUTES {
+            for span in spans {
                 let minutes: Vec<Vec<bool>> =
                     raised.iter().map(|client| span.gather(client, each)).collect();
                 let FlagRuns { arl0, arl1 } = FlagRuns::of(&minutes, &events);
                 let steps =
                     |runs: RunTotals| RunTotals { watched: runs.watched * each as f64, ..runs };
-                let runs = FlagRuns { arl0: steps(arl0), arl1: steps(arl1) };
+                let arl0 = if Span::IN_TRAINING.contains(&span) {
+                    flagged.first_in_calibration(percentile, span, each)
+                } else {
+                    steps(arl0)
+                };
+                let runs = FlagRuns { arl0, arl1: steps(arl1) };
                 all.push(Self { model: model.name().into(), percentile, span, runs });
             }
         }
@@ -300,7 +322,12 @@ pub(crate) struct ModelDistances {
 impl ModelDistances {
     /// From residuals whose first `calibration` rows are for calibration.
     pub(super) fn new(residuals: &[Residuals], calibration: usize) -> Self {
-        let of = |r: &ndarray::Array2<f32>| Distances::new(&r.view(), calibration);
+        Self::with_ridge(residuals, calibration, RIDGE)
+    }
+
+    /// The same with another ridge on Σ.
+    pub(super) fn with_ridge(residuals: &[Residuals], calibration: usize, ridge: f64) -> Self {
+        let of = |r: &Array2<f32>| Distances::new(&r.view(), calibration, ridge);
         let clients = residuals.iter().map(|r| (of(&r.c), r.a.as_ref().map(of))).collect();
         Self { clients }
     }
@@ -317,6 +344,29 @@ impl ModelDistances {
     /// Run lengths of the flags: of Z_a where there is one, otherwise of the only flag there is.
     pub(crate) fn run_lengths(&self, percentile: f64, events: &[TruthEvent]) -> FlagRuns {
         FlagRuns::of(&self.raised(percentile), events)
+    }
+
+    /// Steps from the first of the calibration to the end of the first flag in it, a run for each client.
+    /// A flag covers `each` steps.
+    pub(crate) fn first_in_calibration(
+        &self,
+        percentile: f64,
+        span: Span,
+        each: usize,
+    ) -> RunTotals {
+        let mut runs = RunTotals::default();
+        for (c, a) in &self.clients {
+            let distances = a.as_ref().unwrap_or(c);
+            let tau = distances.threshold(percentile);
+            let raised: Vec<bool> =
+                distances.known.iter().map(|d| flag(*d, tau) == Some(true)).collect();
+            let flags = span.gather(&raised, each);
+            let first = flags.iter().position(|z| *z);
+            runs.watched += (first.map_or(flags.len(), |place| place + 1) * each) as f64;
+            runs.ended += usize::from(first.is_some());
+            runs.censored += usize::from(first.is_none());
+        }
+        runs
     }
 
     /// Those flags, client by client.
@@ -361,26 +411,31 @@ pub(crate) fn of_variant(
 }
 
 /// Flags of the proprietary and the augmented models and of the oracle. Thresholds are those of the
-/// first half of the nominal rows that nothing was fitted to; the rows after it are watched.
+/// first half of the nominal rows that nothing was fitted to; the rows after it are watched. A minute is
+/// flagged by the thresholds of the training rows `fit` too.
 pub(super) fn of_models(
     dataset: &Dataset,
+    fit: &Range<usize>,
     federation: &Replay,
     central: &Series,
     layout: &Layout,
 ) -> Vec<ModelFlags> {
-    let from = dataset.nominal.start;
-    let calibration = dataset.nominal.len() / 2;
-    let events = TruthEvent::later(&dataset.events, from + calibration);
+    let calibration = dataset.nominal.start..dataset.nominal.start + dataset.nominal.len() / 2;
+    let events = TruthEvent::later(&dataset.events, calibration.end);
     let judged = |model: Variant, of: &dyn Fn(usize) -> Array2<f32>| {
-        let clients = 0..dataset.names.len();
-        let rows = |all: Array2<f32>| all.slice_axis_move(Axis(0), Slice::from(from..));
-        let residuals: Vec<Residuals> =
-            clients.map(|m| Residuals { c: rows(of(m)), a: None }).collect();
-        let distances = ModelDistances::new(&residuals, calibration);
+        let by = |known: &Range<usize>| {
+            let residuals: Vec<Residuals> = (0..dataset.names.len())
+                .map(|m| Residuals { c: rows(&of(m), known, calibration.end), a: None })
+                .collect();
+            ModelDistances::new(&residuals, known.len())
+        };
+        let distances = by(&calibration);
         let mut all = ModelFlags::of(model, &distances, &events);
         if dataset.period_s <= 1.0 {
             let each = (60.0 / dataset.period_s).round() as usize;
-            all.extend(ModelFlags::of_minutes(model, &distances, &events, each));
+            for (distances, spans) in [(distances, Span::MINUTES), (by(fit), Span::IN_TRAINING)] {
+                all.extend(ModelFlags::of_minutes(model, &distances, &events, each, spans));
+            }
         }
         all
     };
@@ -396,87 +451,9 @@ pub(super) fn of_models(
     all
 }
 
-#[cfg(test)]
-mod tests {
-    use ndarray::Array2;
-    use rand_distr::{Distribution as _, StandardNormal};
-
-    use super::*;
-    use crate::base::rng;
-    use crate::score::metrics::incident::{GAP, group};
-
-    const CALIBRATION: usize = 1000;
-
-    /// Noise of two sensors; the second client's is ten times as large in steps 200 to 219 of what
-    /// is watched, and its augmented residual with it.
-    fn residuals() -> Vec<Residuals> {
-        let noise = |client: u64| {
-            let mut rng = rng::stream(client, 0);
-            let shape = (CALIBRATION + 500, 2);
-            let mut r: Array2<f32> =
-                Array2::from_shape_simple_fn(shape, || StandardNormal.sample(&mut rng));
-            if client == 1 {
-                for mut row in r.outer_iter_mut().skip(CALIBRATION + 200).take(20) {
-                    row.mapv_inplace(|v| 10.0 * v + 20.0);
-                }
-            }
-            r
-        };
-        (0..2).map(|m| Residuals { c: noise(m), a: Some(noise(m)) }).collect()
-    }
-
-    fn event() -> TruthEvent {
-        TruthEvent { window: Window::new(200, 219), origin: 1, affected: vec![0] }
-    }
-
-    #[test]
-    fn the_look_up_names_the_client_whose_flags_stand() {
-        let flagged = ModelDistances::new(&residuals(), CALIBRATION);
-        let at = |percentile, vote| {
-            let named = flagged.at(percentile).expect("there is an r_a").look_up(vote);
-            group(&named, GAP)
-        };
-        let voted = at(99.0, Some(Vote { k: 3, n: 5 }));
-        let named: Vec<_> = voted.iter().map(|i| (i.name, i.window.start)).collect();
-        assert_eq!(named, [(1, 202)]);
-        assert!(at(80.0, None).len() > 10, "every fifth step is flagged somewhere");
-    }
-
-    #[test]
-    fn a_minute_is_flagged_by_any_or_by_most_of_its_steps() {
-        let raised = [false, true, false, true, true, false, false, false, false, true];
-        assert_eq!(Span::AnyOfAMinute.gather(&raised, 3), [true, true, false]);
-        assert_eq!(Span::MostOfAMinute.gather(&raised, 3), [false, true, false]);
-        let flagged = ModelDistances::new(&residuals(), CALIBRATION);
-        let minutes = ModelFlags::of_minutes(Variant::Federated, &flagged, &[event()], 20);
-        assert_eq!(minutes.len(), PERCENTILES.len() * Span::MINUTES.len());
-        // The second client is flagged throughout steps 200 to 219, one whole minute.
-        assert!(minutes.iter().all(|flags| flags.runs.arl1.ended == 1), "{minutes:?}");
-        let at = |span| minutes.iter().find(|f| f.span == span).map(|f| f.runs.arl0.ended);
-        assert!(at(Span::AnyOfAMinute) > at(Span::MostOfAMinute));
-    }
-
-    #[test]
-    fn a_model_with_one_residual_is_flagged_and_names_nobody() {
-        let only: Vec<Residuals> =
-            residuals().into_iter().map(|r| Residuals { a: None, ..r }).collect();
-        let flagged = ModelDistances::new(&only, CALIBRATION);
-        assert_eq!(flagged.at(95.0), None);
-        let runs = flagged.run_lengths(95.0, &[event()]);
-        let mean = RunTotals::pooled([&runs.arl0]).mean.expect("there are false flags");
-        assert!((10.0..40.0).contains(&mean), "one in twenty by design: {mean}");
-        assert_eq!(runs.arl1, RunTotals { watched: 0.0, ended: 1, censored: 0 });
-    }
-
-    #[test]
-    fn equal_residuals_never_say_effect() {
-        let flags =
-            ModelDistances::new(&residuals(), CALIBRATION).at(95.0).expect("there is an r_a");
-        let shares = flags.pair_shares(|_, _| true).expect("flags");
-        assert!(shares[1] == 0.0 && shares[2] == 0.0, "{shares:?}");
-        assert!((shares.iter().sum::<f64>() - 1.0).abs() < 1e-12);
-        assert_eq!(flags.pair_shares(|_, _| false), None);
-        let [own, augmented] = flags.models(95.0, &[event()]);
-        assert_eq!(own.runs, augmented.runs);
-    }
+/// The rows `known`, and after them all from `watched` on.
+pub(super) fn rows(all: &Array2<f32>, known: &Range<usize>, watched: usize) -> Array2<f32> {
+    let part = |rows: Slice| all.slice_axis(Axis(0), rows);
+    concatenate(Axis(0), &[part(Slice::from(known.clone())), part(Slice::from(watched..))])
+        .expect("rows of one table have one width")
 }

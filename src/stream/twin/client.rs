@@ -25,7 +25,12 @@ const LIMIT: f64 = 6.0;
 /// How a state moves by itself.
 #[derive(Debug, Clone)]
 enum Dynamics {
-    Lstm { f: Transition, target: Target },
+    Lstm {
+        f: Transition,
+        target: Target,
+        /// k.
+        pull: f64,
+    },
     Process(Process),
 }
 
@@ -55,10 +60,11 @@ pub(super) struct Client {
 }
 
 impl Client {
-    /// Client number `index` of a plant of `family`. Its channels' scale is unknown until
-    /// [`Client::rehearse`].
+    /// Client number `index` of a plant of `family`, whose state may be its target. Its channels' scale
+    /// is unknown until [`Client::rehearse`].
     pub(super) fn random(
         family: Family,
+        is_target: bool,
         index: usize,
         inflows: Vec<Inflow>,
         sources: Sources,
@@ -71,7 +77,8 @@ impl Client {
                 let target = Target::random(&mut plant, drift);
                 let mut lesson = target.clone();
                 lesson.restart(of(Purpose::FitDrift));
-                Dynamics::Lstm { f: Transition::fit(lesson, &mut of(Purpose::Fit)), target }
+                let f = Transition::fit(lesson, &mut of(Purpose::Fit));
+                Dynamics::Lstm { f, target, pull: if is_target { 1.0 } else { PULL } }
             }
             Family::B | Family::H | Family::S => {
                 Dynamics::Process(Process::random(&mut plant, drift))
@@ -115,7 +122,7 @@ impl Client {
     fn restart(&mut self, index: usize, sources: Sources) {
         let drift = sources.client(Purpose::Drift, index);
         match &mut self.dynamics {
-            Dynamics::Lstm { f, target } => {
+            Dynamics::Lstm { f, target, .. } => {
                 f.forget();
                 target.restart(drift);
             }
@@ -182,11 +189,11 @@ impl Client {
         let mut noise = || -> f64 { StandardNormal.sample(&mut self.process_noise) };
         let noise = [noise(), noise()];
         match &mut self.dynamics {
-            Dynamics::Lstm { f, target } => {
+            Dynamics::Lstm { f, target, pull } => {
                 let (own, target) = (f.step(x), target.next());
                 std::array::from_fn(|d| {
-                    (1.0 - PULL) * own[d]
-                        + PULL * (target[d] + push[d])
+                    (1.0 - *pull) * own[d]
+                        + *pull * (target[d] + push[d])
                         + driven[d]
                         + 0.1 * noise[d]
                 })
@@ -252,4 +259,21 @@ impl Client {
 
 fn add(x: State, y: State) -> State {
     [x[0] + y[0], x[1] + y[1]]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_state_that_is_its_target_does_not_depend_on_the_state_before() {
+        let next = |is_target, x: State| {
+            let sources = Sources::new(3);
+            let mut client = Client::random(Family::A, is_target, 0, Vec::new(), sources);
+            client.advance(x, [0.0; 2], [0.0; 2])
+        };
+        let (here, there) = ([0.0, 0.0], [1.0, -1.0]);
+        assert_eq!(next(true, here), next(true, there));
+        assert_ne!(next(false, here), next(false, there));
+    }
 }

@@ -32,9 +32,9 @@ pub(super) enum Coupling {
 }
 
 impl Coupling {
-    /// An uncalibrated `g_dep` with random weights.
-    pub(super) fn lstm(rng: &mut Rng) -> Self {
-        Self::Lstm(Box::new(Dependency::random(rng)))
+    /// An uncalibrated `g_dep` with random weights, which stay as they are if wanted.
+    pub(super) fn lstm(as_drawn: bool, rng: &mut Rng) -> Self {
+        Self::Lstm(Box::new(Dependency { as_drawn, ..Dependency::random(rng) }))
     }
 
     /// A saturating mixture with W ~ N(0, 1).
@@ -62,8 +62,14 @@ impl Coupling {
     /// `g_dep` is calibrated, leaving out the first `settling` steps. Begins and ends with an empty memory.
     pub(super) fn rehearse(&mut self, parent: &[State], settling: usize) -> Vec<State> {
         match self {
-            Self::Lstm(g) => g.calibrate(parent, settling),
-            Self::Tanh { .. } => self.influence(parent),
+            Self::Lstm(g) if !g.as_drawn => g.calibrate(parent, settling),
+            Self::Lstm(_) | Self::Tanh { .. } => {
+                let influence = self.influence(parent);
+                if let Self::Lstm(g) = self {
+                    g.forget();
+                }
+                influence
+            }
         }
     }
 }
@@ -76,6 +82,8 @@ impl Coupling {
 pub(super) struct Dependency {
     layers: [(Packed, Memory); 2],
     w: Linear,
+    /// W is not rescaled.
+    as_drawn: bool,
 }
 
 impl Dependency {
@@ -85,13 +93,13 @@ impl Dependency {
             let memory = layer.memory();
             (Packed::new(&layer), memory)
         });
-        Self { layers, w: Linear::random(HIDDEN, 2, rng) }
+        Self { layers, w: Linear::random(HIDDEN, 2, rng), as_drawn: false }
     }
 
     /// W · LSTM of consecutive states, before tanh.
     pub(super) fn raw(&mut self, states: &[State]) -> Vec<State> {
         let mut signal = Vec::with_capacity(states.len());
-        let Self { layers: [(first, below), (second, above)], w } = self;
+        let Self { layers: [(first, below), (second, above)], w, .. } = self;
         let (mut gates, mut between, mut above_all) = (Vec::new(), Vec::new(), Vec::new());
         for states in states.chunks(BLOCK) {
             between.resize(states.len() * HIDDEN, 0.0);
@@ -118,7 +126,33 @@ impl Dependency {
                 s[row] = ALPHA * ((s[row] - seen.mean()) / seen.std()).tanh();
             }
         }
-        self.layers.iter_mut().for_each(|(_, memory)| memory.forget());
+        self.forget();
         signal
+    }
+
+    fn forget(&mut self) {
+        self.layers.iter_mut().for_each(|(_, memory)| memory.forget());
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::base::rng;
+
+    #[test]
+    fn a_coupling_as_drawn_hardly_varies_and_a_rescaled_one_does() {
+        let parent: Vec<State> = (0..600)
+            .map(|t| [0.0, 1.5].map(|phase| (f64::from(t) * 0.314 + phase).sin()))
+            .collect();
+        let spread = |as_drawn| {
+            let mut coupling = Coupling::lstm(as_drawn, &mut rng::stream(5, 0));
+            let rehearsed = coupling.rehearse(&parent, 100);
+            assert_eq!(coupling.influence(&parent).len(), rehearsed.len());
+            let seen: Moments = rehearsed.iter().skip(100).map(|x| x[0]).collect();
+            seen.std()
+        };
+        let (drawn, rescaled) = (spread(true), spread(false));
+        assert!(drawn < 0.1 * rescaled, "{drawn} {rescaled}");
     }
 }

@@ -13,7 +13,7 @@ use super::graph::Graph;
 use super::slices::{PAUSE, RUN, Slices, slices};
 use super::sources::{Purpose, Sources};
 use super::{CHANNELS, State};
-use crate::session::{Family, TwinSource};
+use crate::session::{Family, PrintedPlant, TwinSource};
 use crate::stream::StreamError;
 
 /// Longest delay of an influence, in steps.
@@ -62,8 +62,9 @@ impl TwinPlant {
             &mut sources.plant(Purpose::Faults),
         );
         let mut clients = in_parallel(source.clients, |client| {
-            let inflows = inflows(source.family, &graph, client, sources);
-            Client::random(source.family, client, inflows, sources)
+            let inflows = inflows(source, &graph, client, sources);
+            let is_target = source.printed == Some(PrintedPlant::StateIsTarget);
+            Client::random(source.family, is_target, client, inflows, sources)
         });
         rehearse(source.family, &graph, &mut clients, sources);
 
@@ -74,7 +75,7 @@ impl TwinPlant {
             graph,
             clients,
             faults,
-            everywhere: source.everywhere,
+            everywhere: source.printed == Some(PrintedPlant::AnomaliesEverywhere),
             in_runs: source.family == Family::S,
             slices,
             t: 0,
@@ -226,13 +227,14 @@ fn check(source: &TwinSource) -> Result<(), StreamError> {
 }
 
 /// Random couplings for every edge into `child`.
-fn inflows(family: Family, graph: &Graph, child: usize, sources: Sources) -> Vec<Inflow> {
+fn inflows(source: &TwinSource, graph: &Graph, child: usize, sources: Sources) -> Vec<Inflow> {
+    let as_drawn = source.printed == Some(PrintedPlant::CouplingsAsDrawn);
     graph
         .edges_into(child)
         .map(|edge| {
             let mut rng = sources.edge(Purpose::Coupling, edge.parent, child);
-            let coupling = match family {
-                Family::A => Coupling::lstm(&mut rng),
+            let coupling = match source.family {
+                Family::A => Coupling::lstm(as_drawn, &mut rng),
                 Family::B | Family::S => Coupling::tanh(0.5, &mut rng),
                 Family::H => Coupling::tanh(0.9, &mut rng),
             };

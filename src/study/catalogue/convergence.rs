@@ -83,6 +83,9 @@ const THEORY: Columns<Beside> = Columns(&[
     mean("sigma_c_printed", "σ_c printed", 1, |b| Some(b.theory.sigma_c)),
     mean("sigma_a_printed", "σ_a printed", 1, |b| Some(b.theory.sigma_a)),
     mean("sigma_used", "σ used", 1, |b| Some(b.theory.sigma_used)),
+    json("l_theta", |line| Figure::Number(line.mean(|b| Some(b.theory.l_theta)))),
+    json("sigma_g_printed", |line| Figure::Number(line.mean(|b| Some(b.theory.sigma_g)))),
+    json("sigma_g_used", |line| Figure::Number(line.mean(|b| Some(b.theory.sigma_g_used)))),
 ]);
 
 /// The server's, a line per family.
@@ -126,10 +129,11 @@ fn theory(families: &[Family]) -> ([Table; 2], Vec<Row>) {
             "ε*: mean ‖φ(y) − Σ x̂_n‖ at the end (Definition 6.4); φ = 0: the same without φ, so ε* of \
              the same size says that φ approximates nothing of the others; pass 1 and lemma 6.5: left \
              and right side of the lemma after the first pass (with a single pass both are ε*). δ_m: Proposition 6.8. bound 6.10: L_f (ρ \
-             + ε*) + δ_m; empty where the condition of the theorem does not hold.",
+             + ε*) + δ_m, with ρ as printed (its proof gives one more factor 1 + ‖ΔK‖ L_h at the last \
+             term of ρ); empty where the condition of the theorem does not hold.",
         )
         .note(
-            "σ_c, σ_a: Theorem 7.1 as printed for ε = 1 and δ = 1e-5, with the constants measured here; σ \
+            "L_θ: largest ‖∂φ/∂θ‖ along the run. σ_c, σ_a: Theorem 7.1 as printed for ε = 1 and δ = 1e-5, with the constants measured here; σ \
              used: by a public clip of ±5 and the least noise that gives the same (ε, δ). All in nominal \
              standard deviations of a state. The printed ones depend on the client's own data, which \
              a noise scale must not.",
@@ -314,17 +318,20 @@ fn of_theory(courses: &[&LossCurve]) -> Option<String> {
     let printed = |of: fn(&ClientTheory) -> f64| {
         Spread::of(clients.iter().map(|t| Some(of(t) / t.sigma_used))).map_or(0.0, |s| s.mean)
     };
+    let gradient = Spread::of(clients.iter().map(|t| Some(t.sigma_g / t.sigma_g_used)))?;
     Some(format!(
         "The right side of lemma 6.5 is {:.1} times its left (with L_θ measured on the same rows it \
          cannot be less). ε* is {:.0} % of the states of the others that φ should approximate: φ \
          {approximates} them. The bound of theorem 6.13 exists in {} of {} runs{times}. σ of theorem \
-         7.1 as printed is {:.1} (σ_c) and {:.1} (σ_a) times the σ used here.",
+         7.1 as printed is {:.1} (σ_c) and {:.1} (σ_a) times the σ used here, that of theorem 7.2 \
+         {:.1} times.",
         lemma.mean,
         left.mean,
         bounded.len(),
         servers.len(),
         printed(|t| t.sigma_c),
         printed(|t| t.sigma_a),
+        gradient.mean,
     ))
 }
 
@@ -364,6 +371,8 @@ mod tests {
             sigma_c: 4.0,
             sigma_a: 20.0,
             sigma_used: 8.0,
+            sigma_g: 6.0,
+            sigma_g_used: 2.0,
         };
         LossCurve {
             eta2: PUBLISHED,
@@ -388,6 +397,7 @@ mod tests {
         assert!(words.contains("98 % of the states") && words.contains("hardly"), "{words}");
         assert!(words.contains("exists in 0 of 1 runs. σ"), "{words}");
         assert!(words.contains("0.5 (σ_c) and 2.5 (σ_a) times"), "{words}");
+        assert!(words.contains("theorem 7.2 3.0 times"), "{words}");
         let words = of_theory(&[&far, &near]).expect("two clients");
         assert!(words.contains("exists in 1 of 2 runs and is 15 times the distance"), "{words}");
         assert!(!words.contains("hardly"), "{words}");

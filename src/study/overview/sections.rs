@@ -10,6 +10,8 @@ use crate::study::published::{TABLE_2, TABLE_3, Table4};
 const SYNTHETIC: [&str; 2] = [AT_PAPERS.name, PAPERS.name];
 const PLANT: [&str; 2] = ["plant-paper", "plant"];
 const DAYS: [&str; 2] = ["plant-paper", "plant-attack-day"];
+const TABLE_4_MODELS: [Variant; 3] =
+    [Variant::OnlyProprietary, Variant::Federated, Variant::CentralisedOracle];
 const HAI: [&str; 2] = ["hai-23.05-aug-12-paper", "hai-23.05-aug-12"];
 
 /// A run length; where none ended, at least what was watched.
@@ -140,6 +142,25 @@ fn of_minutes(found: &Found, family: &str, model: Variant, percentile: f64) -> O
         (Some(any), Some(most)) => Some(format!("{any}; {most}")),
         _ => Some(format!("{} (steps)", of_steps(found, family, model, percentile)?)),
     }
+}
+
+/// Minutes from the first training row to the first flagged minute, by the thresholds of those rows, in both
+/// readings of it: proprietary, framework, oracle.
+fn in_training(found: &Found, family: &str, percentile: f64) -> Option<String> {
+    let of = |span: Span| {
+        let of_model = |model: Variant| {
+            let method = format!("{}{}, flags at {percentile} %", model.name(), span.words());
+            length(found, family, &method, "arl0")
+        };
+        Some(TABLE_4_MODELS.map(of_model).into_iter().collect::<Option<Vec<_>>>()?.join(" / "))
+    };
+    Some(format!("{}; {}", of(Span::AnyInTraining)?, of(Span::MostInTraining)?))
+}
+
+/// The paper's ARL0 of the same models.
+fn arl0_4(percentile: f64) -> String {
+    let of = |model| Table4::find(model, percentile).map(|p| format!("{:.1}", p.arl0_min));
+    TABLE_4_MODELS.into_iter().filter_map(of).collect::<Vec<_>>().join(" / ")
 }
 
 /// False alarms a day of the look-up at both percentiles, and of evidence mode.
@@ -278,6 +299,16 @@ pub(super) const SECTIONS: [Section; 15] = [
                 figure: "the same of the oracle at 99.5 %",
                 printed: || table_4(Variant::CentralisedOracle, 99.5),
                 value: |found, family| of_minutes(found, family, Variant::CentralisedOracle, 99.5),
+            },
+            Line {
+                figure: "ARL0 in training rows: proprietary / framework / oracle",
+                printed: || arl0_4(95.0),
+                value: |found, family| in_training(found, family, 95.0),
+            },
+            Line {
+                figure: "the same in training rows at 99.5 %",
+                printed: || arl0_4(99.5),
+                value: |found, family| in_training(found, family, 99.5),
             },
         ],
     },

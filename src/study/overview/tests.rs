@@ -107,6 +107,20 @@ fn a_flag_a_minute_is_shown_in_both_readings_where_a_step_is_a_second() {
             flags("plant-paper", "federated, a minute with any flag", 1.3),
             flags("plant-paper", "federated, a minute of mostly flags", 40.0),
             flags("plant", "federated", 0.9),
+            flags(
+                "plant-paper",
+                "only proprietary model, of training, a minute with any flag",
+                1.0,
+            ),
+            flags("plant-paper", "federated, of training, a minute with any flag", 2.0),
+            flags("plant-paper", "centralised oracle, of training, a minute with any flag", 3.0),
+            flags(
+                "plant-paper",
+                "only proprietary model, of training, a minute of mostly flags",
+                4.0,
+            ),
+            flags("plant-paper", "federated, of training, a minute of mostly flags", 5.0),
+            flags("plant-paper", "centralised oracle, of training, a minute of mostly flags", 6.0),
             day("evidence", 1.25),
             day("paper-95", 7000.4),
             day("paper-99.5", 2000.0),
@@ -117,6 +131,11 @@ fn a_flag_a_minute_is_shown_in_both_readings_where_a_step_is_a_second() {
     assert_eq!(steps, [Value::from("0.2 / 0.5"), Value::from("0.9 / 0.5")]);
     let minutes = cells(&overview, "a flag a minute: of any step; of most steps");
     assert_eq!(minutes, [Value::from("1.3 / 0.5; 40.0 / 0.5"), Value::from("0.9 / 0.5 (steps)")]);
+    let figure = "ARL0 in training rows: proprietary / framework / oracle";
+    let training = cells(&overview, figure);
+    assert_eq!(training, [Value::from("1.0 / 2.0 / 3.0; 4.0 / 5.0 / 6.0"), Value::Null]);
+    let line = lines().find(|(_, line)| line.figure == figure).expect("its line").1;
+    assert_eq!((line.printed)(), "71.0 / 131.0 / 89.0");
     let alarms = cells(&overview, "false alarms a day, 95 % / 99.5 % / evidence");
     assert_eq!(alarms, [Value::from("7000 / 2000 / 1.2"), Value::Null]);
 }

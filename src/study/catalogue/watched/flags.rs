@@ -126,6 +126,10 @@ pub(in crate::study::catalogue) fn flag_table(title: &str, flags: &[&ModelFlags]
          it is in; a run without one until the next onset is censored and counts with its full \
          length. Flags of single steps, before any look-up.",
     )
+    .note(
+        "Of training: thresholds of the training rows, and ARL0 the time from the first of them to the \
+         first flagged minute, mean over clients. That is what the paper says of its ARL0.",
+    )
 }
 
 #[cfg(test)]
