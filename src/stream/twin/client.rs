@@ -270,7 +270,7 @@ mod tests {
         let next = |is_target, x: State| {
             let sources = Sources::new(3);
             let mut client = Client::random(Family::A, is_target, 0, Vec::new(), sources);
-            client.advance(x, [0.0; 2], [0.0; 2])
+            client.advance(x, [0.0; 2], [0.0; 2]).map(f64::to_bits)
         };
         let (here, there) = ([0.0, 0.0], [1.0, -1.0]);
         assert_eq!(next(true, here), next(true, there));

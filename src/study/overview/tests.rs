@@ -100,33 +100,24 @@ fn a_flag_a_minute_is_shown_in_both_readings_where_a_step_is_a_second() {
             ("false_alarms_per_day", a_day.into()),
         ])
     };
-    let reports = [report(
-        "plant",
-        vec![
-            flags("plant-paper", "federated", 0.2),
-            flags("plant-paper", "federated, a minute with any flag", 1.3),
-            flags("plant-paper", "federated, a minute of mostly flags", 40.0),
-            flags("plant", "federated", 0.9),
-            flags(
-                "plant-paper",
-                "only proprietary model, of training, a minute with any flag",
-                1.0,
-            ),
-            flags("plant-paper", "federated, of training, a minute with any flag", 2.0),
-            flags("plant-paper", "centralised oracle, of training, a minute with any flag", 3.0),
-            flags(
-                "plant-paper",
-                "only proprietary model, of training, a minute of mostly flags",
-                4.0,
-            ),
-            flags("plant-paper", "federated, of training, a minute of mostly flags", 5.0),
-            flags("plant-paper", "centralised oracle, of training, a minute of mostly flags", 6.0),
-            day("evidence", 1.25),
-            day("paper-95", 7000.4),
-            day("paper-99.5", 2000.0),
-        ],
-    )];
-    let overview = overview(&reports);
+    let mut rows = Vec::new();
+    for (r, reading) in ["with any flag", "of mostly flags"].into_iter().enumerate() {
+        let models = ["only proprietary model", "federated", "centralised oracle"];
+        rows.extend(models.into_iter().enumerate().map(|(m, model)| {
+            let method = format!("{model}, of training, a minute {reading}");
+            flags("plant-paper", &method, (3 * r + m + 1) as f64)
+        }));
+    }
+    rows.extend([
+        flags("plant-paper", "federated", 0.2),
+        flags("plant-paper", "federated, a minute with any flag", 1.3),
+        flags("plant-paper", "federated, a minute of mostly flags", 40.0),
+        flags("plant", "federated", 0.9),
+        day("evidence", 1.25),
+        day("paper-95", 7000.4),
+        day("paper-99.5", 2000.0),
+    ]);
+    let overview = overview(&[report("plant", rows)]);
     let steps = cells(&overview, "plant, 95 %: ARL0 / ARL1 of flags, min");
     assert_eq!(steps, [Value::from("0.2 / 0.5"), Value::from("0.9 / 0.5")]);
     let minutes = cells(&overview, "a flag a minute: of any step; of most steps");
