@@ -192,7 +192,7 @@ impl Site {
         spent: (Timestamp, &[Trained]),
     ) -> Result<Self, SiteError> {
         let SiteOptions { client, prepared, session, period_s, mode, both, keep } = *options;
-        let lags = whitening::LAGS as u64;
+        let lags = prepared.fit.grader.lags() as u64;
         let terms = Terms::of(&session.privacy, prepared.memory, lags)?;
         let mut ledger = Ledger::unwritten(&prepared.name, terms)?;
         let (from, trained) = spent;

@@ -244,6 +244,7 @@ fn print_unmodelled(out: &mut impl Write, session: &Session) -> Result<()> {
     }
     if let Some(Unmodelled { step_s, .. }) = clients.first() {
         calibrated::print_not_judged(out, session, *step_s)?;
+        calibrated::print_memory(out, session, *step_s)?;
     }
     calibrated::print_insensitive(out, session)?;
     head = "by value";

@@ -8,7 +8,7 @@ use super::ledger_file::{KeptLedger, Opened};
 use super::prepare::{self, OnStage, Prepared, Stage, TrainingSpent};
 use crate::privacy::{FilterMemory, Head, PrivacyError, Terms};
 use crate::session::Session;
-use crate::site::whitening;
+use crate::site::whitening::LONGEST;
 
 /// Prepares `session` as [`prepare::prepare`] does. The ledger, `named` or that of a budget for the
 /// whole history, is opened before anything is released; where it ends is answered.
@@ -35,7 +35,8 @@ pub(super) fn enter_prepared(
     kept: &mut KeptLedger,
     prepared: &Prepared,
 ) -> Result<Option<Head>, OpenError> {
-    let terms = |client: &prepare::PreparedSite| terms(session, client.memory);
+    let terms =
+        |client: &prepare::PreparedSite| terms(session, client.memory, client.fit.grader.lags());
     let terms = prepared.clients.iter().map(terms).collect::<Result<Vec<_>, _>>()?;
     let names = prepared.clients.iter().map(|client| client.name.as_str());
     let clients: Vec<_> = names.zip(terms).collect();
@@ -68,7 +69,7 @@ fn enter(
     let of = |(name, _): &'_ (String, _)| {
         let known = ledgers.iter().find(|ledger| ledger.client() == name);
         // How long its models remember is not known: a ledger that is there keeps what it has.
-        known.map_or_else(|| terms(session, None), |ledger| Ok(*ledger.terms()))
+        known.map_or_else(|| terms(session, None, LONGEST), |ledger| Ok(*ledger.terms()))
     };
     let terms = released.clients.iter().map(of).collect::<Result<Vec<_>, _>>()?;
     let names = released.clients.iter().map(|(name, _)| name.as_str());
@@ -79,6 +80,10 @@ fn enter(
     Ok(())
 }
 
-fn terms(session: &Session, memory: Option<FilterMemory>) -> Result<Terms, PrivacyError> {
-    Terms::of(&session.privacy, memory, whitening::LAGS as u64)
+fn terms(
+    session: &Session,
+    memory: Option<FilterMemory>,
+    lags: usize,
+) -> Result<Terms, PrivacyError> {
+    Terms::of(&session.privacy, memory, lags as u64)
 }

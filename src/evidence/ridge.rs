@@ -67,15 +67,26 @@ impl Ridge {
     #[must_use]
     pub(crate) fn solve(&mut self, lambda: f64) -> DMatrix<f64> {
         self.flush();
-        let mut penalised = self.gram.clone();
-        let last = penalised.nrows().saturating_sub(1);
-        for i in 0..penalised.nrows() {
-            penalised[(i, i)] += if i == last { Self::INTERCEPT } else { lambda };
-        }
-        match Cholesky::new(penalised) {
-            Some(cholesky) => cholesky.solve(&self.cross),
-            None => DMatrix::zeros(self.cross.nrows(), self.cross.ncols()),
-        }
+        solved(self.gram.clone(), &self.cross, lambda)
+    }
+
+    /// The same on some of the regressors, the intercept last among them.
+    #[must_use]
+    pub(crate) fn solve_for(&mut self, regressors: &[usize], lambda: f64) -> DMatrix<f64> {
+        self.flush();
+        let gram = self.gram.select_rows(regressors).select_columns(regressors);
+        solved(gram, &self.cross.select_rows(regressors), lambda)
+    }
+}
+
+fn solved(mut gram: DMatrix<f64>, cross: &DMatrix<f64>, lambda: f64) -> DMatrix<f64> {
+    let last = gram.nrows().saturating_sub(1);
+    for i in 0..gram.nrows() {
+        gram[(i, i)] += if i == last { Ridge::INTERCEPT } else { lambda };
+    }
+    match Cholesky::new(gram) {
+        Some(cholesky) => cholesky.solve(cross),
+        None => DMatrix::zeros(cross.nrows(), cross.ncols()),
     }
 }
 

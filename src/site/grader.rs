@@ -210,6 +210,11 @@ impl GraderFit {
         self.whitening.sensors()
     }
 
+    /// Measurements that a step is judged by, beside its own.
+    pub(crate) fn lags(&self) -> usize {
+        self.whitening.lags()
+    }
+
     /// Number of calibration steps.
     pub(crate) fn steps(&self) -> usize {
         self.distances.len()

@@ -1,10 +1,12 @@
 //! Local whitening: what the client's own past still explains of its residual is taken out.
 //!
-//! r_w = r − Bᵀu, where u holds five lags of the residual and of the measurement, the model's own
-//! prediction ŷ of this step, nonlinear features ψ of the last two state estimates, and the known
-//! inputs v (set points, commands) of this step and the last ones, where the session names such. A
-//! sequential test adds up evidence, which is right only when steps say something new; raw residuals
-//! of any model repeat themselves. Fitted on nominal data; everything stays with the client.
+//! r_w = r − Bᵀu, where u holds five lags of the residual, five or more of the measurement ([`lags`]),
+//! the model's own prediction ŷ of this step, nonlinear features ψ of the last two state estimates, and
+//! the known inputs v (set points, commands) of this step and the last ones, where the session names
+//! such. A sequential test adds up evidence, which is right only when steps say something new; raw
+//! residuals of any model repeat themselves. Fitted on nominal data; everything stays with the client.
+
+mod lags;
 
 use nalgebra::DMatrix;
 use serde::{Deserialize, Serialize};
@@ -12,8 +14,10 @@ use serde::{Deserialize, Serialize};
 use crate::evidence::features::{Features, LARGEST_Z, Standard, bounded};
 use crate::evidence::ridge::Ridge;
 
-/// Lags of residual and measurement among the regressors.
+/// Lags of the residual among the regressors, and of the measurement unless more are worth it.
 pub(crate) const LAGS: usize = 5;
+/// Most lags of the measurement.
+pub(crate) const LONGEST: usize = 15;
 /// Lags of the state features.
 pub(crate) const STATE_LAGS: usize = 2;
 /// Steps of the known inputs, the present one among them.
@@ -139,12 +143,14 @@ pub(crate) struct Whitening {
 /// The regressors u of the next step, carried from step to step in place.
 ///
 /// ```text
-/// u = [ρ(t−1) … ρ(t−5) | y(t−1) … y(t−5) | ψ(t−1) ψ(t−2) | ŷ(t) | v(t) v(t−1) v(t−2) | 1]
+/// u = [ρ(t−1) … ρ(t−5) | y(t−1) … y(t−L) | ψ(t−1) ψ(t−2) | ŷ(t) | v(t) v(t−1) v(t−2) | 1]
 /// ```
 #[derive(Debug, Clone)]
 pub(crate) struct Past {
     u: Vec<f64>,
     steps: usize,
+    /// L.
+    lags: usize,
 }
 
 impl Past {
@@ -157,6 +163,19 @@ impl Past {
 impl Whitening {
     /// Fits the regression on nominal samples. The first `settling` steps of each run are left out.
     pub(crate) fn fit(nominal: &Recording, settling: usize) -> Self {
+        let mut whitening = Self::unfitted(nominal, settling);
+        let lags = whitening.choose_lags(nominal, settling);
+        let mut past = whitening.past_of(lags);
+        let mut ridge = Ridge::new(past.u.len(), whitening.sensors);
+        whitening.each_settled(nominal, settling, &mut past, |u, r| ridge.add(u, r));
+        let solution: DMatrix<f64> = ridge.solve(LAMBDA);
+        // Column-major (regressors × sensors): each sensor's coefficients stand together.
+        whitening.coefficients = solution.as_slice().to_vec();
+        whitening
+    }
+
+    /// What the regressors are made of, before there are coefficients.
+    fn unfitted(nominal: &Recording, settling: usize) -> Self {
         let (sensors, states) = (nominal.sensors, nominal.states);
         let settled = || {
             let mut since = 0;
@@ -167,31 +186,35 @@ impl Whitening {
         };
         let residual = Standard::fit(sensors, settled().map(|s| s.r));
         let states = Standard::fit(states, settled().map(|s| s.x_hat));
-        let mut whitening = Self {
+        Self {
             sensors,
             inputs: nominal.inputs,
             residual,
             features: StateFeatures::new(states),
             coefficients: Vec::new(),
-        };
-        let mut past = whitening.past();
-        let mut ridge = Ridge::new(past.u.len(), sensors);
-        let mut r = vec![0.0; sensors];
+        }
+    }
+
+    /// Hands out the regressors and the residual of every settled step of a recording.
+    fn each_settled(
+        &self,
+        nominal: &Recording,
+        settling: usize,
+        past: &mut Past,
+        mut take: impl FnMut(&[f64], &[f64]),
+    ) {
+        let mut r = vec![0.0; self.sensors];
         for (starts, sample) in nominal.iter() {
             if starts {
-                Whitening::forget(&mut past);
+                Self::forget(past);
             }
-            whitening.expect(&mut past, sample);
+            self.expect(past, sample);
             if past.steps >= settling {
                 r.iter_mut().zip(sample.r).for_each(|(r, v)| *r = f64::from(*v));
-                ridge.add(&past.u, &r);
+                take(&past.u, &r);
             }
-            whitening.remember(&mut past, sample);
+            self.remember(past, sample);
         }
-        let solution: DMatrix<f64> = ridge.solve(LAMBDA);
-        // Column-major (regressors × sensors): each sensor's coefficients stand together.
-        whitening.coefficients = solution.as_slice().to_vec();
-        whitening
     }
 
     pub(crate) fn sensors(&self) -> usize {
@@ -201,13 +224,29 @@ impl Whitening {
     /// Whether the parts fit together: what is read from a file may not.
     pub(crate) fn is_whole(&self) -> bool {
         self.residual.width() == self.sensors
+            && (LAGS..=LONGEST).contains(&self.lags())
             && self.coefficients.len() == self.past().u.len() * self.sensors
     }
 
+    /// L, the lags of the measurement: as many as there are coefficients for.
+    pub(crate) fn lags(&self) -> usize {
+        let others = self.width(0);
+        let width = self.coefficients.len() / self.sensors.max(1);
+        width.saturating_sub(others) / self.sensors.max(1)
+    }
+
+    /// Number of regressors with so many lags of the measurement.
+    fn width(&self, lags: usize) -> usize {
+        let own = (LAGS + lags + 1) * self.sensors + STATE_LAGS * self.features.len();
+        own + INPUT_LAGS * self.inputs + 1
+    }
+
     pub(crate) fn past(&self) -> Past {
-        let own = 2 * LAGS * self.sensors + STATE_LAGS * self.features.len() + self.sensors;
-        let width = own + INPUT_LAGS * self.inputs + 1;
-        let mut past = Past { u: vec![0.0; width], steps: 0 };
+        self.past_of(self.lags())
+    }
+
+    fn past_of(&self, lags: usize) -> Past {
+        let mut past = Past { u: vec![0.0; self.width(lags)], steps: 0, lags };
         Self::forget(&mut past);
         past
     }
@@ -264,7 +303,7 @@ impl Whitening {
     fn remember(&self, past: &mut Past, sample: Sample<'_>) {
         let d = self.sensors;
         let (rho, rest) = past.u.split_at_mut(LAGS * d);
-        let (y, rest) = rest.split_at_mut(LAGS * d);
+        let (y, rest) = rest.split_at_mut(past.lags * d);
         let (psi, rest) = rest.split_at_mut(STATE_LAGS * self.features.len());
         let inputs = &mut rest[d..d + INPUT_LAGS * self.inputs];
         inputs.copy_within(..(INPUT_LAGS - 1) * self.inputs, self.inputs);
@@ -272,7 +311,7 @@ impl Whitening {
         for (i, (out, r)) in rho.iter_mut().zip(sample.r).enumerate() {
             *out = self.residual.apply(i, *r, LARGEST_R);
         }
-        y.copy_within(..(LAGS - 1) * d, d);
+        y.copy_within(..(past.lags - 1) * d, d);
         for (out, v) in y.iter_mut().zip(sample.y) {
             *out = bounded(f64::from(*v), LARGEST_Y);
         }

@@ -8,6 +8,7 @@ use super::{kept_run, wrapped};
 use crate::engine::prepare;
 use crate::session::Session;
 use crate::site::grader::SETTLING;
+use crate::site::whitening::LAGS;
 
 /// Prints the steps at the start of a run that are not judged, if the models are already made.
 pub(super) fn print_not_judged(out: &mut impl Write, session: &Session, step_s: f64) -> Result<()> {
@@ -29,6 +30,23 @@ pub(super) fn print_not_judged(out: &mut impl Write, session: &Session, step_s: 
     )?;
     for (client, steps) in sooner {
         writeln!(out, "            {client:<10} the first {steps} steps ({} s)", seconds(steps))?;
+    }
+    Ok(())
+}
+
+/// Clients that are judged by more of their past than others, if the models are already made.
+pub(super) fn print_memory(out: &mut impl Write, session: &Session, step_s: f64) -> Result<()> {
+    let prepared = prepare::kept(session, &prepare::cache_file(session)).ok();
+    for site in prepared.iter().flat_map(|prepared| &prepared.clients) {
+        let lags = site.fit.grader.lags();
+        if lags > LAGS {
+            let (name, s) = (&site.name, lags as f64 * step_s);
+            writeln!(
+                out,
+                "{:<12}{name:<10} the last {lags} steps ({s} s) instead of {LAGS}: they predict it better",
+                "looks back"
+            )?;
+        }
     }
     Ok(())
 }

@@ -42,7 +42,7 @@ fn the_most_severe_of_those_struck_at_once_is_named_where_it_leads_clearly() {
     let strikes = [(0, 4), (0, 4), (0, 12), (0, 2)];
     let incident = outcome(&mut server(4, &[]), &struck(&strikes, &[]));
     assert_eq!((incident.root, incident.tied.len()), (Some(2), 0));
-    let close = [(0, 2), (0, 10), (0, 12), (0, 0)];
+    let close = [(0, 0), (0, 10), (0, 12), (0, 0)];
     let incident = outcome(&mut server(4, &[]), &struck(&close, &[]));
     assert_eq!((incident.root, &incident.tied[..]), (None, &[2, 1][..]), "{incident:?}");
     assert!(incident.posterior[2] > incident.posterior[1] && incident.posterior[2] < 0.8);
@@ -70,4 +70,15 @@ fn a_client_with_one_highest_symbol_by_chance_is_not_part_of_a_tie() {
     }
     let incident = outcome(&mut server(2, &[]), &world);
     assert_eq!((incident.root, incident.tied.len()), (Some(0), 0), "{incident:?}");
+}
+
+#[test]
+fn of_clients_struck_alike_one_that_calms_down_is_likelier_than_those_that_stay_saturated() {
+    let mut world = struck(&[(0, 6); 4], &[]);
+    for reports in &mut world[102..] {
+        reports[1] = Report::Symbol(at(3));
+    }
+    let incident = outcome(&mut server(4, &[]), &world);
+    assert_eq!((incident.root, incident.tied.first()), (None, Some(&1)), "{incident:?}");
+    assert!(incident.posterior[1] > 0.5, "{incident:?}");
 }
