@@ -61,7 +61,8 @@ fn draw(buffer: &mut Buffer, title: &str, board: &SiteBoard, lines: &Lines) {
     let last = height.saturating_sub(1);
     rows.truncate(last);
     let free = last - rows.len();
-    let said: Vec<String> = lines.last(free).iter().flat_map(|line| indented(line, "  ", width as u16)).collect();
+    let said: Vec<String> =
+        lines.last(free).iter().flat_map(|line| indented(line, "  ", width as u16)).collect();
     let skipped = said.len().saturating_sub(free);
     rows.extend(said.into_iter().skip(skipped).map(|row| (row, plain)));
     for (y, (text, style)) in rows.iter().enumerate() {
