@@ -385,26 +385,6 @@ impl Player {
         }
     }
 
-    /// A command that comes within `wait`.
-    fn next_command(&self, wait: Duration) -> Result<Option<Command>, Gone> {
-        if wait == Duration::MAX {
-            return self.commands.recv().map(Some).map_err(|_| Gone);
-        }
-        // At full speed it is asked at every step, and a wait reads the clock.
-        if wait.is_zero() {
-            return match self.commands.try_recv() {
-                Ok(command) => Ok(Some(command)),
-                Err(std_mpsc::TryRecvError::Empty) => Ok(None),
-                Err(std_mpsc::TryRecvError::Disconnected) => Err(Gone),
-            };
-        }
-        match self.commands.recv_timeout(wait) {
-            Ok(command) => Ok(Some(command)),
-            Err(std_mpsc::RecvTimeoutError::Timeout) => Ok(None),
-            Err(std_mpsc::RecvTimeoutError::Disconnected) => Err(Gone),
-        }
-    }
-
     fn obey(&mut self, command: Command) -> Result<(), Gone> {
         match command {
             // What is live goes at its own speed.

@@ -1,13 +1,34 @@
 //! Answers of the engine to orders and questions, and messages to consoles that may join.
 
-use std::time::Instant;
+use std::sync::mpsc as std_mpsc;
+use std::time::{Duration, Instant};
 
 use super::{Gone, Player};
-use crate::engine::protocol::{EngineEvent, RecordState, Tried};
+use crate::engine::protocol::{Command, EngineEvent, RecordState, Tried};
 use crate::engine::watch::News;
 use crate::incident::Order;
 
 impl Player {
+    /// A command that comes within `wait`.
+    pub(super) fn next_command(&self, wait: Duration) -> Result<Option<Command>, Gone> {
+        if wait == Duration::MAX {
+            return self.commands.recv().map(Some).map_err(|_| Gone);
+        }
+        // At full speed it is asked at every step, and a wait reads the clock.
+        if wait.is_zero() {
+            return match self.commands.try_recv() {
+                Ok(command) => Ok(Some(command)),
+                Err(std_mpsc::TryRecvError::Empty) => Ok(None),
+                Err(std_mpsc::TryRecvError::Disconnected) => Err(Gone),
+            };
+        }
+        match self.commands.recv_timeout(wait) {
+            Ok(command) => Ok(Some(command)),
+            Err(std_mpsc::RecvTimeoutError::Timeout) => Ok(None),
+            Err(std_mpsc::RecvTimeoutError::Disconnected) => Err(Gone),
+        }
+    }
+
     pub(super) fn answered(&mut self, tried: Tried) -> Result<(), Gone> {
         self.send_event(EngineEvent::Tried(Box::new(tried)))?;
         // The time it took is not to be caught up with.
