@@ -9,9 +9,10 @@ use super::{LAGS, LONGEST, Recording, Whitening};
 use crate::evidence::ridge::Ridge;
 use crate::nn::kernel::gaussian::{Gaussian, RIDGE};
 
-/// What may be chosen, rising.
-const CHOICES: [usize; 3] = [LAGS, 10, LONGEST];
-/// What more lags must gain in the mean log-likelihood of a step, in nats.
+/// What may be chosen.
+const CHOICES: [usize; 2] = [LAGS, LONGEST];
+/// What more lags must gain in the mean log-likelihood of a step for each sensor, in nats: its residual
+/// shrinks by three hundredths.
 const WORTH: f64 = 0.03;
 /// Steps that the choice is made on at most; the last quarter of them is held out.
 const STEPS: usize = 8000;
@@ -19,7 +20,7 @@ const STEPS: usize = 8000;
 const A_REGRESSOR: usize = 10;
 
 impl Whitening {
-    /// The fewest lags of the measurement that no longer memory beats clearly.
+    /// The lags of the measurement: as many as there may be where that predicts clearly better.
     pub(super) fn choose_lags(&self, nominal: &Recording, settling: usize) -> usize {
         let mut past = self.past_of(LONGEST);
         let mut steps = 0;
@@ -32,7 +33,7 @@ impl Whitening {
         let kept = CHOICES.map(|lags| self.regressors(lags));
         let mut ridge = Ridge::new(past.u.len(), self.sensors);
         let mut fits = Vec::new();
-        let mut held_out = vec![Vec::new(); CHOICES.len()];
+        let mut held_out = [Vec::new(), Vec::new()];
         let mut at = 0;
         Self::forget(&mut past);
         self.each_settled(nominal, settling, &mut past, |u, r| {
@@ -51,14 +52,9 @@ impl Whitening {
             }
             at += 1;
         });
-        let loss: Vec<f64> = held_out.iter().map(|rows| self.loss(rows)).collect();
-        let mut best = 0;
-        for longer in 1..CHOICES.len() {
-            if loss[longer] < loss[best] - WORTH {
-                best = longer;
-            }
-        }
-        CHOICES[best]
+        let [usual, longest] = [0, 1].map(|choice: usize| self.loss(&held_out[choice]));
+        let is_worth = usual - longest > WORTH * self.sensors as f64;
+        if is_worth { LONGEST } else { LAGS }
     }
 
     /// Which of the regressors with the most lags there are with `lags`.
@@ -100,7 +96,7 @@ mod tests {
     #[test]
     fn a_longer_memory_is_taken_where_it_predicts_better_and_only_there() {
         let lags = |lag, share| Whitening::fit(&echo(lag, share), 40).lags();
-        assert_eq!([lags(3, 0.8), lags(9, 0.6), lags(14, 0.6)], [5, 10, 15]);
+        assert_eq!([lags(3, 0.8), lags(9, 0.6), lags(14, 0.6)], [5, 15, 15]);
         assert_eq!(lags(14, 0.1), 5, "half a hundredth of a nat is not worth ten lags");
     }
 
