@@ -418,7 +418,7 @@ const LONGEST_FILE: usize = 500;
 
 /// The most lines that the program may have. It had 110,918 when this was set: 87,300 of code, 14,000 of
 /// comments, the rest blank. A change that needs more raises this and says what for.
-const LONGEST_PROGRAM: usize = 114_000;
+const LONGEST_PROGRAM: usize = 114_500;
 
 #[test]
 fn no_file_is_longer_than_five_hundred_lines() {
