@@ -66,8 +66,11 @@ fn stored_facts_and_those_of_the_stored_messages_are_those_of_the_run_in_both_mo
     }
     // The session is in the recording: its file is not needed.
     fs::rename(folder.path().join("short.ron"), folder.path().join("moved.ron")).expect("moved");
-    let picture = text(folder.path(), &["screen", "evidence.hwrec", "--at", "+90m"]);
+    let picture =
+        text(folder.path(), &["screen", "evidence.hwrec", "--at", "+90m", "--size", "160x40"]);
     assert!(picture.contains("P1") && picture.contains("short"), "{picture}");
+    // The third incident keeps its root while the evidence has gone on to another client.
+    assert!(picture.contains("now P2 p 1.00") && !picture.contains("p 0.00"), "{picture}");
     exports(folder.path());
 }
 

@@ -178,8 +178,8 @@ fn head(scene: &Scene, incident: &Incident, width: u16) -> Line<'static> {
     if let Some(words) = truth.and_then(|words| pen::fitting(words, room)) {
         add(words, theme.truth);
     }
-    if let Some(p) = incident.root.and_then(|root| incident.posterior.get(root)) {
-        add(format!("p {p:.2}"), text);
+    if let Some(words) = probability(scene, incident) {
+        add(words, text);
     }
     if incident.disagrees()
         && let Some(first) = incident.first_out
@@ -197,6 +197,16 @@ fn head(scene: &Scene, incident: &Incident, width: u16) -> Line<'static> {
         add(format!("note: {}", clean(&incident.note)), theme.label);
     }
     pen::whole(spans, HEAD, width)
+}
+
+/// The probability of the root. A confirmed root keeps its name, also where the evidence points to another
+/// client by now: then that client stands here.
+fn probability(scene: &Scene, incident: &Incident) -> Option<String> {
+    let of = |client: usize| incident.posterior.get(client).map(|p| format!("p {p:.2}"));
+    match incident.second_thought() {
+        Some(now) => of(now).map(|p| format!("now {} {p}", scene.name(now))),
+        None => incident.root.and_then(of),
+    }
 }
 
 /// What the data set says about an incident, in words and ever shorter: which attack it is, and
