@@ -204,20 +204,19 @@
 //!
 //! `headwater bench --federation mqtt://127.0.0.1:1883 --sites N --steps S` measures a step with simulated
 //! sites on a broker without certificates: the server asks all sites and has the answers of all. Server and
-//! simulated sites are one process. On two cores that were busy with other work (load 17 to 20), mosquitto
-//! 2.0:
+//! simulated sites are one process. On two cores that were busy with other work (load 7), mosquitto 2.0 with
+//! `set_tcp_nodelay true`:
 //!
-//! | sites × steps | all enrolled after | median step | 95 % of steps | CPU a site and step: program, broker | asked again |
+//! | sites × steps | all enrolled after | median step | 95 % of steps | longest | asked again |
 //! |---|---|---|---|---|---|
-//! | 500 × 200 | 1.9 s | 115 ms | 244 ms | 68 µs, 50 µs | 212 |
-//! | 1000 × 60 | 3.0 s | 191 ms | 535 ms | 69 µs, 50 µs | 0 |
-//! | 2000 × 40 | 3.8 s | 488 ms | 586 ms | 74 µs, 53 µs | 409 |
+//! | 500 × 200 | 1.4 s | 27 ms | 82 ms | 101 ms | 0 |
+//! | 1000 × 60 | 1.4 s | 127 ms | 166 ms | 187 ms | 0 |
+//! | 2000 × 40 | 1.6 s | 150 ms | 213 ms | 274 ms | 0 |
 //!
-//! On the same machine, nearly idle, 500 × 200 had all sites enrolled after 0.2 s, a median of 45 ms, 48 ms for
-//! 95 % of steps and 56 ms at most; nobody was asked again. At a load of 10 the median was 50 ms. CPU time hardly depends on the load, and grows with
-//! the number of sites. By it, 500 sites take 34 ms of one core and 25 ms of the other. 10,000 sites would
-//! take 0.7 s and 0.5 s a step, an estimate: enough for steps of 5 s, not for steps of 1 s. The broker's
-//! memory was 9, 10 and 12 MB.
+//! The broker's memory was 13 MB at most. At a load of 17 to 20, without `set_tcp_nodelay`, the medians were 115, 191
+//! and 488 ms. CPU time hardly depends on the load, and grows with the number of sites: 68 to 74 µs of the program and
+//! 50 to 53 µs of the broker for each site and step. By it, 10,000 sites would take 0.7 s of one core and 0.5 s of the
+//! other a step, an estimate: enough for steps of 5 s, not for steps of 1 s.
 //!
 //! # Long runs
 //!
