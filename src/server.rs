@@ -351,7 +351,7 @@ impl Server {
         self.tape = self.tape.as_ref().map(|_| Tape::default());
     }
 
-    /// Clients no longer send faults: the last ones would stand for ever.
+    /// Forgets all sensor faults. Clients no longer send them, so a known fault would never end.
     pub(crate) fn forget_faults(&mut self) {
         self.faults.fill(Faults::default());
     }

@@ -54,7 +54,7 @@ pub(crate) struct ClientTheory {
     pub(crate) sigma_a: f64,
     /// σ of either state by the clip box, as it is used.
     pub(crate) sigma_used: f64,
-    /// σ_g of Theorem 7.2 as printed, and by the clip of a gradient as it is used.
+    /// σ_g by the formula of Theorem 7.2. The next field is the σ_g in use, by the gradient's clip.
     pub(crate) sigma_g: f64,
     pub(crate) sigma_g_used: f64,
 }

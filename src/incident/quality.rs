@@ -98,7 +98,7 @@ impl Annunciator {
         self.quality_fact(time, client, text.to_owned(), None)
     }
 
-    /// The same about something that is neither in data nor in messages: a recording stores it as it is.
+    /// A note about something outside data and messages. A recording cannot compute it again, so it stores it.
     pub(crate) fn note_outside(&mut self, time: Timestamp, text: &str) -> Fact {
         let what = What::Noted { client: None, text: text.to_owned() };
         let why = Some(OUTSIDE.to_owned());

@@ -75,7 +75,7 @@ impl EvidenceDecider {
         (self.fresh, self.inference) = (None, None);
     }
 
-    /// The calibration of a client, as far as it is known here.
+    /// The health of a client's calibration; none before the client has sent it.
     pub(crate) fn calibration(&self, client: usize) -> Option<CalibrationHealth> {
         let halves = self.enrolments[client].as_ref()?.halves.as_ref()?;
         let elevated = self.grading.elevated();

@@ -1,8 +1,8 @@
 //! How severe the first highest symbol of a burst is, sent with it.
 //!
 //! A burst begins with a highest symbol after one that is not. That follows from the symbols that were released,
-//! so it reveals nothing more. The severity itself goes through a randomised response of its own with the ε
-//! of a symbol, and is entered in the ledger. It is sent only where the session asks for it.
+//! so it reveals nothing more. The severity has a randomised response of its own, with the ε of a symbol,
+//! and is entered in the ledger. It is sent only where the session asks for it.
 
 use crate::evidence::severity::SEVERITIES;
 use crate::privacy::{

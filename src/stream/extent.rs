@@ -1,4 +1,4 @@
-//! How much data a session has, as far as it is known without reading it.
+//! Estimates how much data a session has, without reading all of it.
 //!
 //! The built-in plants know. Files are judged by their size and their first rows, so that a file of
 //! rows of uneven length, or one that compresses unusually well, is judged wrongly.

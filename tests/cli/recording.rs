@@ -338,7 +338,7 @@ fn a_recording_that_is_killed_opens_and_holds_the_beginning_of_the_facts() {
 }
 
 #[test]
-#[ignore = "takes twenty minutes: cargo test --test cli -- --ignored two_hundred"]
+#[ignore = "takes eight minutes: cargo test --test cli -- --ignored two_hundred"]
 fn two_hundred_killed_recordings_open_and_hold_the_beginning_of_the_facts() {
     kill(200);
 }

@@ -32,7 +32,7 @@ pub(crate) enum DatasetSource {
     Twin(usize),
     /// The same plant, for models of the paper's own settings.
     TwinPaper(usize),
-    /// The same plant, made in one thing as the paper prints it.
+    /// The same plant with one part exactly as the paper prints it.
     TwinPrinted(usize, PrintedPlant),
     /// The built-in plant's attack day and the two days before it, with its models as delivered. It
     /// stands where the paper has HAI 23.05.

@@ -5,7 +5,7 @@
 //! one that a response has changed. None of that may name a root. So for clients that are struck
 //! together three things decide: who is struck first, how severe that step is, and whether the client
 //! stays saturated. One that stays is sensitive: small disturbances look severe to it, so its severity
-//! counts for less. Where that is not enough the incident names nobody and shows who it may be.
+//! counts for less. Where that is not enough, the incident names no root and lists the candidates.
 //!
 //! The weights are those of a logistic regression over simulated accidents, so that a probability
 //! is right about as often as it says.

@@ -100,7 +100,7 @@ const FILTERS: [Variant; 6] = [
     },
 ];
 
-/// Plants that are made in one thing as the paper prints it, each with models of its own.
+/// Plants with one part exactly as the paper prints it, each with models of its own.
 const PLANTS: [(&str, PrintedPlant); 2] = [
     ("state is the target", PrintedPlant::StateIsTarget),
     ("g_dep as drawn", PrintedPlant::CouplingsAsDrawn),
