@@ -74,9 +74,7 @@ pub(crate) struct ClientStepNs {
 pub(crate) struct RoundUs {
     pub(crate) m3: f64,
     pub(crate) m16: f64,
-    /// 256.
     pub(crate) m256: f64,
-    /// 1024.
     pub(crate) m1024: f64,
 }
 
@@ -310,7 +308,8 @@ mod tests {
     fn the_day_that_is_timed_is_run_to_its_last_fact_in_the_mode_of_its_session() {
         let folder = tempfile::tempdir().expect("a folder for the test");
         let text = "Session(about: \"short\", source: Plant(attacks: Only([\"S101\"]), \
-            history_h: 3, hours: 2), sampling: (decimate: Every(5)), thresholds: (arl0: \"8h\"))";
+            history_h: 3, hours: 2), sampling: (decimate: Every(5)), thresholds: (arl0: \"8h\"), \
+            ranges: (fit: (until: \"+1h\"), calibration: (from: \"+1h\", until: \"+3h\"), replay: (from: \"+3h\")))";
         let mut session = Session::parse("short", Path::new(""), text).expect("a sound session");
         let go_on = &mut |_: prepare::Stage| ControlFlow::Continue(());
         let prepared = prepare::prepare(&session, &folder.path().join("kept"), go_on);

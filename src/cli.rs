@@ -11,6 +11,7 @@ use clap::{Args, Parser, Subcommand};
 use color_eyre::eyre::{Result, WrapErr, bail, eyre};
 
 use crate::base::atomic_file;
+use crate::base::notice::print_notice;
 use crate::console::{self, Appearance, Goal, Subject, ThemeChoice};
 use crate::nn::checkpoint::{CacheEnvironment, cache_folder};
 use crate::record;
@@ -311,8 +312,7 @@ fn speed(text: &str) -> Result<f64, String> {
 pub fn main() -> ExitCode {
     let cli = Cli::try_parse().unwrap_or_else(|error| {
         if let Some(name) = meant_to_open(&error, std::env::args().nth(1)) {
-            // A closed stderr leaves nobody to tell.
-            let _ = writeln!(io::stderr(), "headwater: {name} is a session: headwater open {name}");
+            print_notice(format!("{name} is a session: headwater open {name}"));
             std::process::exit(2);
         }
         error.exit()
@@ -325,8 +325,7 @@ pub fn main() -> ExitCode {
             let mut causes: Vec<String> = error.chain().map(ToString::to_string).collect();
             // Some errors tell their cause themselves.
             causes.dedup_by(|cause, before| before.ends_with(cause.as_str()));
-            // A closed stderr leaves nobody to tell; the exit code still tells it.
-            let _ = writeln!(io::stderr(), "headwater: {}", causes.join(": "));
+            print_notice(causes.join(": "));
             ExitCode::FAILURE
         }
     }
@@ -353,12 +352,7 @@ fn is_broken_pipe(error: &color_eyre::Report) -> bool {
 /// of the user.
 fn remove_stale(folder: &Path, name: &str) {
     for partial in atomic_file::remove_stale(folder, Some(name)) {
-        // If stderr is closed, the message is lost.
-        let _ = writeln!(
-            io::stderr(),
-            "headwater: removed {}, left by a run that was killed",
-            partial.display()
-        );
+        print_notice(format!("removed {}, left by a run that was killed", partial.display()));
     }
 }
 
@@ -419,7 +413,7 @@ fn execute(cli: Cli) -> Result<ExitCode> {
                 let alarms = args.alarms.display();
                 let what = "WARNING: the last line breaks off; it is not counted, nor is what a run \
                             that was stopped had still to say";
-                let _ = writeln!(io::stderr(), "headwater: {alarms}:{line}: {what}");
+                print_notice(format!("{alarms}:{line}: {what}"));
             }
             if args.json {
                 writeln!(out, "{}", serde_json::to_string(&report)?)?;

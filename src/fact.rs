@@ -73,7 +73,8 @@ pub(crate) struct Calibrated {
     pub(crate) not_judged_steps: Option<u64>,
 }
 
-/// {incident, time, step, root, posterior, first_out, effects, mode}, and what else is worth saying.
+/// {incident, time, step, root, posterior, first_out, effects, mode}, and what else is worth saying. A
+/// contract with other programs, so not the annunciator's incident, which may change.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[expect(clippy::struct_field_names, reason = "names of JSON fields are a contract")]
 pub(crate) struct Incident {

@@ -1,7 +1,7 @@
 //! Algorithm 1: clients and server learn from each other without a measurement leaving its client.
 //!
-//! Two ways lead through it, with the same clients, the same server and the same messages:
-//! [`online`] steps after every row, as printed, and allocates nothing on the way; [`batched`] takes
+//! Two ways lead through it ([`schedule`]), with the same clients, the same server and the same messages:
+//! a step after every row, as printed, which allocates nothing on the way; and [`batched`], which takes
 //! windows and sends gradients through time. Beside it stand what it is compared with
 //! ([`variant`]), what comes out of it on given rows ([`states`]), how near that is to the oracle
 //! ([`convergence`], [`theory`]), how states move together ([`correlation`]) and what a round costs
@@ -9,11 +9,11 @@
 //! their own. It must not know files, threads or screens.
 
 pub(crate) mod apart;
-pub(crate) mod batched;
+mod batched;
 pub(crate) mod convergence;
 pub(crate) mod correlation;
 mod course;
-pub(crate) mod online;
+pub(crate) mod schedule;
 pub(crate) mod states;
 #[cfg(test)]
 mod tests;
@@ -23,15 +23,20 @@ pub(crate) mod variant;
 
 use thiserror::Error;
 
+use self::batched::Learners;
+use self::course::Course;
 pub(crate) use self::course::{History, OnProgress, Progress, Reached};
+use self::schedule::{Plan, Schedule};
 use crate::base::rng;
 use crate::nn::kernel::WeightsError;
 use crate::nn::online::Descent;
+use crate::nn::train::batch::BatchWindows;
+use crate::nn::train::optimise::WARM_UP;
 use crate::nn::weights::{FilterWeights, LstmFc};
 pub(crate) use crate::privacy::Hooks;
 use crate::privacy::{Counted, PrivacyError, Protection, Provenance, Randomness};
-use crate::server::{Rounds, Together};
-use crate::session::settings::{self, ModelSettings, Optimiser};
+use crate::server::{Rounds, StateCorrelation};
+use crate::session::settings::{ModelSettings, Optimiser};
 use crate::site::training::{Eta, Outbox, SiteData, TrainingSite, TrainingSiteError};
 use crate::wire::{Memory, Order, Wire, WireError};
 
@@ -60,7 +65,7 @@ pub(crate) struct Outcome {
     /// What was released about each client, and what was sent back to it.
     pub(crate) released: Vec<Vec<Counted>>,
     /// How states moved together at the end, as the server saw it.
-    pub(crate) together: Option<Together>,
+    pub(crate) together: Option<StateCorrelation>,
 }
 
 /// Noise of a given size instead of one that follows from (ε, δ), as in the paper's experiments.
@@ -154,9 +159,7 @@ pub(crate) struct Federation {
     clients: Vec<TrainingSite>,
     server: Rounds,
     settings: ModelSettings,
-    /// Rows t at which a round is held: something was measured somewhere at t and at t − 1.
-    ticks: Vec<usize>,
-    seed: u64,
+    schedule: Schedule,
     monitor: Option<Monitor>,
     wire: Box<dyn Wire>,
 }
@@ -227,9 +230,13 @@ impl Federation {
         let clients = clients.collect::<Result<Vec<_>, _>>()?;
         let states: Vec<usize> = clients.iter().map(TrainingSite::states).collect();
         let server = parts.server(&states)?;
-        let ticks = ticks(&clients)?;
+        check_rows(&clients)?;
+        let measured =
+            |site: &TrainingSite| (0..site.steps()).map(|t| site.is_measured(t)).collect();
+        let rows = Schedule::rows(settings, &clients.iter().map(measured).collect::<Vec<_>>());
+        let schedule = Schedule::new(settings, seed, &rows)?;
         let wire: Box<dyn Wire> = Box::new(Memory::default());
-        Ok(Self { clients, server, settings: settings.clone(), ticks, seed, monitor: None, wire })
+        Ok(Self { clients, server, settings: settings.clone(), schedule, monitor: None, wire })
     }
 
     /// Algorithm 1 from beginning to end, or until `on_progress` breaks it off; what was learned by
@@ -255,14 +262,7 @@ impl Federation {
         let mut history = History::default();
         let mut stopped = false;
         for &stage in stages {
-            stopped = match self.settings.federation {
-                settings::Federation::Online { passes } => {
-                    online::run(self, stage, passes, &mut history, on_progress)?
-                }
-                settings::Federation::Batched { rounds } => {
-                    batched::run(self, stage, rounds, &mut history, on_progress)?
-                }
-            };
+            stopped = self.stage(stage, &mut history, on_progress)?;
             if stopped {
                 break;
             }
@@ -274,6 +274,56 @@ impl Federation {
             released: self.released(),
             together: self.server.together(),
         })
+    }
+
+    /// Runs one stage; whether it was asked to stop.
+    fn stage(
+        &mut self,
+        stage: Stage,
+        history: &mut History,
+        on_progress: OnProgress,
+    ) -> Result<bool, FederationError> {
+        let schedule = self.schedule.clone();
+        let (rounds, every) = (schedule.rounds(), schedule.report_every());
+        let mut course = Course::new(history, on_progress, rounds, every, self.clients.len());
+        let mut learners = None;
+        let mut stopped = false;
+        for plan in schedule {
+            let flow = match &plan {
+                Plan::Row { t, pace, begins_pass, .. } => {
+                    if *begins_pass {
+                        self.clients.iter_mut().for_each(TrainingSite::forget);
+                        self.server.forget();
+                    }
+                    let round = self.round(*t, stage, *pace)?;
+                    let losses = self.clients.iter().map(TrainingSite::loss);
+                    course.round(round.server_loss, losses, round.sent)?
+                }
+                Plan::Windows { starts, length, is_middle } => {
+                    let learners = match &mut learners {
+                        Some(learners) => learners,
+                        none => none.insert(Learners::new(self)?),
+                    };
+                    if *is_middle {
+                        self.server.look_anew();
+                    }
+                    let windows = BatchWindows { starts, length: *length, warm_up: WARM_UP };
+                    let round = learners.round(self, stage, windows)?;
+                    course.round(round.server_loss, round.client_loss, round.sent)?
+                }
+            };
+            if flow.is_break() {
+                stopped = true;
+                break;
+            }
+            if let Plan::Row { ends_pass: true, .. } = plan {
+                self.show_monitor();
+            }
+        }
+        if let Some(learners) = learners {
+            learners.finish(self)?;
+        }
+        Ok(stopped)
     }
 
     /// What has been learned so far.
@@ -398,7 +448,8 @@ impl Parts<'_> {
     }
 }
 
-fn ticks(clients: &[TrainingSite]) -> Result<Vec<usize>, FederationError> {
+/// Refuses sites whose rows are not of the same times.
+fn check_rows(clients: &[TrainingSite]) -> Result<(), FederationError> {
     let Some(first) = clients.first() else {
         return Err(FederationError::Sites("a federation needs at least one site".to_owned()));
     };
@@ -411,16 +462,5 @@ fn ticks(clients: &[TrainingSite]) -> Result<Vec<usize>, FederationError> {
             other.steps()
         )));
     }
-    ticks_of(steps, |t| clients.iter().any(|client| client.is_measured(t)))
-}
-
-/// The rows of a round each: something was measured at them and at the rows before.
-fn ticks_of(steps: usize, measured: impl Fn(usize) -> bool) -> Result<Vec<usize>, FederationError> {
-    let ticks: Vec<usize> = (1..steps).filter(|&t| measured(t - 1) && measured(t)).collect();
-    if ticks.is_empty() {
-        return Err(FederationError::Sites(format!(
-            "{steps} rows hold no two consecutive measurements to learn from"
-        )));
-    }
-    Ok(ticks)
+    Ok(())
 }

@@ -15,11 +15,11 @@
 //!
 //! There is one incident, [`group::Incident`]. Other modules see views of it or what it is made of:
 //!
-//! | type | what it is |
-//! |---|---|
-//! | [`Disturbance`](crate::server::disturbance::Disturbance) | what the server follows, in steps; the annunciator makes an incident of it |
-//! | [`fact::Incident`](crate::fact::Incident) | the line of JSON about an incident: names instead of numbers, the state at one time |
-//! | [`score::Alarm`](crate::score::Alarm) | what is judged, gathered from facts, also from those of other programs |
+//! | type | what it is | why it is a type of its own |
+//! |---|---|---|
+//! | [`Disturbance`](crate::server::disturbance::Disturbance) | what the server follows, in steps | one incident can follow several disturbances with one root, or none |
+//! | [`fact::Incident`](crate::fact::Incident) | the line of JSON about an incident, made by `facts` alone | its fields and their order are a contract |
+//! | [`score::Alarm`](crate::score::Alarm) | what is judged, gathered from facts | it is also read from lines of other programs, which have fewer fields |
 //!
 //! Everything depends on data time alone: the same steps and the same orders give the same facts.
 //! Nothing here knows a screen, a thread, a file or which method found the verdicts.
@@ -70,7 +70,7 @@ pub(crate) use event::{Edit, Event, What};
 pub(crate) use figures::Figures;
 pub(crate) use group::{Closed, Incident, Member, Origin};
 #[cfg(test)]
-pub(crate) use input::{ClientState, Disturbance, Outcome};
+pub(crate) use input::{ClientState, Decision, Disturbance, Outcome};
 pub(crate) use input::{Closing, QualityKind, QualityNote, Step, TableVerdict};
 pub(crate) use operate::Order;
 #[cfg(test)]

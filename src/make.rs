@@ -33,7 +33,6 @@ pub(crate) enum MakeError {
     /// A broker refuses, or what is said about it makes no sense.
     #[error("{0}")]
     Broker(String),
-    /// It was stopped.
     #[error("stopped before the data was complete: no file was written")]
     Stopped,
 }

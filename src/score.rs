@@ -37,7 +37,7 @@ pub(crate) mod steps;
 mod text;
 mod truth;
 
-pub(crate) use alarm::{Alarm, AlarmUpdate, Alarms, RootUpdate};
+pub(crate) use alarm::{Alarm, AlarmUpdate, Alarms, Effect, RootUpdate};
 pub(crate) use course::{EffectScore, RootCourse, SensorScore};
 pub(crate) use event::EventRow;
 pub(crate) use report::run;

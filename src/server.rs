@@ -36,7 +36,7 @@
 //! | [`health`] | how far a client's symbols are believed |
 //! | [`reach`], [`influence`] | who can affect whom: declared, and learned from nominal states |
 //! | [`predictions`] | tier 2: what one client's state explains of another |
-//! | [`rounds`], [`batch`], [`Together`] | training: f_s, gradients, how states move together |
+//! | [`rounds`], [`batch`], [`StateCorrelation`] | training: f_s, gradients, how states move together |
 //! | `tape` | the messages of every step, to decide them again |
 
 #![cfg_attr(not(test), deny(clippy::wildcard_enum_match_arm))]
@@ -62,7 +62,7 @@ mod together;
 pub(crate) use self::decision::Decision;
 pub(crate) use self::inbox::Receipt;
 pub(crate) use self::rounds::Rounds;
-pub(crate) use self::together::{Estimator, Map, Together};
+pub(crate) use self::together::{Estimator, Map, StateCorrelation};
 
 use self::decision::{QualityKind, QualityNote};
 use self::evidence::EvidenceDecider;

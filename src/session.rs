@@ -251,8 +251,7 @@ pub(crate) const SHIPPED: &[Shipped] = shipped![
 ];
 
 impl Session {
-    /// Whether clients tell how severe the first step of a burst is: where the session asks for it and it is
-    /// of use. A budget is kept for symbols.
+    /// Whether clients send how severe steps of a burst are: where the session asks for it and it is of use. A budget is kept for symbols.
     pub(crate) fn tells_severity(&self) -> bool {
         self.privacy.tell_severity
             && self.edges.is_empty()
@@ -352,7 +351,6 @@ impl Session {
         self.is_built_in() || self.seed_asked_for
     }
 
-    /// The live source, where it is one.
     pub(crate) fn live(&self) -> Option<&LiveSource> {
         match &self.source {
             Source::Live(live) => Some(live),
@@ -467,7 +465,7 @@ mod tests {
             assert_eq!(session.sampling.decimate, Decimation::Every(1), "{name}");
             assert_eq!((model.augment_width, model.proprietary), (1, Proprietary::Paper));
             assert_eq!(model.federation, settings::Federation::Online { passes: 1 });
-            assert_eq!(model.step_size, settings::StepSize::Constant);
+            assert!(model.step_size == settings::StepSize::Constant && model.repeated_sensors);
             let mut published = model.clone();
             published.federate_as_published();
             assert_eq!(published, *model, "{name}: the studies' settings are the same");

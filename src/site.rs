@@ -24,7 +24,7 @@
 //! | [`enrolment`] | what a site sends of its calibration, and the price |
 //! | [`messenger`], [`line`], [`informed`] | tier 2: states out, what others explain back |
 //! | `evidence`, [`flags`] | either method's half of a step |
-//! | `severity` | how severe the first step of a burst is |
+//! | `severity` | how severe the first and the third step of a burst are |
 //! | `settings` | settings that change while it runs |
 //! | [`again`] | what the site would have sent under other settings |
 //! | [`local`] | what a screen on the same machine may show |

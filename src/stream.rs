@@ -170,7 +170,6 @@ pub(crate) struct Note {
     pub(crate) what: NoteKind,
 }
 
-/// The kinds of [`Note`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 pub(crate) enum NoteKind {
     /// A row with the stamp of the row before; the first one counts.

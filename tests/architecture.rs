@@ -3,6 +3,7 @@
 
 use std::fs;
 use std::path::{Path, PathBuf};
+use std::sync::LazyLock;
 
 /// Name and text of every Rust file of the program.
 fn sources() -> Vec<(String, String)> {
@@ -35,20 +36,47 @@ fn is_source(name: &str) -> bool {
     Path::new(name).extension().is_some_and(|end| end == "rs")
 }
 
-/// A file without its tests; none where the whole file is for tests. Tests stand in a module `tests`
-/// of a file, or in files of their own.
+/// Modules in files of their own that only tests have, such as `nn/ekf`: where they are declared,
+/// `#[cfg(test)]` stands before them.
+static OF_TESTS: LazyLock<Vec<String>> = LazyLock::new(|| {
+    let mut found = Vec::new();
+    for (name, text) in sources() {
+        let folder = name.trim_end_matches(".rs").trim_end_matches("lib");
+        for after in text.split("#[cfg(test)]\n").skip(1) {
+            let item = after.lines().next().unwrap_or_default().trim_start_matches("pub(crate) ");
+            let module = item.strip_prefix("mod ").and_then(|rest| rest.strip_suffix(';'));
+            let path = module.map(|module| format!("{folder}/{module}"));
+            found.extend(path.map(|path| path.trim_start_matches('/').to_owned()));
+        }
+    }
+    found
+});
+
+/// A file without its tests; none where the whole file is for tests. What only tests have stands behind
+/// `#[cfg(test)]`, up to the first line that is indented like it and ends an item.
 fn without_tests(name: &str, text: &str) -> Option<String> {
-    let of_tests = |piece: &str| {
-        ["tests", "test_support", "testing", "shared"].contains(&piece) || piece.ends_with("_tests")
+    let module = name.trim_end_matches(".rs");
+    let is_inside = |of: &String| {
+        module
+            .strip_prefix(of.as_str())
+            .is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
     };
-    if name.split(['/', '.']).any(of_tests) {
+    if OF_TESTS.iter().any(is_inside) {
         return None;
     }
-    let Some((before, rest)) = text.split_once("\n#[cfg(test)]\nmod tests {") else {
-        return Some(text.to_owned());
-    };
-    let after = rest.split_once("\n}\n").map_or("", |(_, after)| after);
-    Some(format!("{before}\n{after}"))
+    let (mut kept, mut skipped) = (Vec::new(), None);
+    for line in text.lines() {
+        let item = line.trim_start();
+        let indent = line.len() - item.len();
+        let is_end = !item.starts_with(['#', '/']) && item.ends_with([';', '}', ',']);
+        match skipped {
+            None if item == "#[cfg(test)]" => skipped = Some(indent),
+            None => kept.push(line),
+            Some(of) if indent == of && is_end => skipped = None,
+            Some(_) => {}
+        }
+    }
+    Some(kept.join("\n") + "\n")
 }
 
 /// The code of a file without its tests and comments.
@@ -61,12 +89,13 @@ fn production(name: &str, text: &str) -> Option<String> {
 #[test]
 fn only_modules_of_tests_are_left_out() {
     let text = "mod a;\n#[cfg(test)]\nmod tests;\n// why\nuse crate::b;\n#[cfg(test)]\nmod tests {\n    use c;\n}\n\
-                use crate::d;\n";
+                use crate::d;\n    #[cfg(test)]\n    #[must_use]\n    fn e(\n        f: u8,\n    ) {\n    }\n}\n";
     let code = production("server/inference.rs", text).expect("a file of the program");
-    assert_eq!(code, "mod a;\n#[cfg(test)]\nmod tests;\nuse crate::b;\nuse crate::d;");
+    assert_eq!(code, "mod a;\nuse crate::b;\nuse crate::d;\n}");
     assert_eq!(production("server/inference/tests.rs", text), None);
-    assert_eq!(production("server/tests/course.rs", text), None);
+    assert_eq!(production("engine/watch/tests/again.rs", text), None);
     assert_eq!(production("traffic_tests.rs", text), None);
+    assert_eq!(production("nn/ekf.rs", text), None);
 }
 
 /// Files outside `allowed` folders that contain one of `words`.
@@ -416,9 +445,13 @@ fn a_study_uses_the_engine_and_the_score_only() {
 /// The most lines that a file may have.
 const LONGEST_FILE: usize = 500;
 
-/// The most lines that the program may have. It had 110,918 when this was set: 87,300 of code, 14,000 of
-/// comments, the rest blank. A change that needs more raises this and says what for.
-const LONGEST_PROGRAM: usize = 114_500;
+/// The most lines that the program may have. On 16 November 2026 it had 68,047, counted the same way; files
+/// of what came since have about 29,000: live data 8,400, recordings 7,500, sites on other machines 10,200,
+/// a running service and its outputs 2,100, guide and access for tests 1,000. 600 more are for the paper's
+/// tables: root causes by the minute, its figures on recorded data, the list of deviations before its jobs.
+/// 100 are for a whitening that is fitted on both nominal ranges.
+/// A change that needs more raises this and says what for.
+const LONGEST_PROGRAM: usize = 112_800;
 
 #[test]
 fn no_file_is_longer_than_five_hundred_lines() {

@@ -12,7 +12,6 @@ use crate::incident::Order;
 pub(crate) enum Giver {
     /// The service itself: its session file was read again.
     Service,
-    /// A console, by its number.
     Console(u64),
 }
 

@@ -9,6 +9,7 @@ use jiff::Timestamp;
 use serde::Serialize;
 
 use super::LookArgs;
+use crate::base::notice::print_notice;
 use crate::console::{self, Both, Ending, Keys, Subject};
 use crate::engine::branch;
 use crate::engine::handle::Options;
@@ -123,8 +124,7 @@ pub(super) fn show(args: &CompareArgs) -> Result<Ending> {
     let subjects = [subject(&args.a, &[])?, subject(b, &args.set_b)?];
     let with_settings = format!("{b} {}", args.set_b.join(" "));
     let names = [args.a.clone(), with_settings.trim_end().to_owned()];
-    // If stderr is closed, the message is lost.
-    let _ = writeln!(std::io::stderr(), "headwater: reading both days");
+    print_notice("reading both days");
     let both = Both::read(subjects, names, args.look.into())?;
     Ok(console::compare(both, Keys::StandardInput)?)
 }

@@ -7,6 +7,7 @@ use clap::{Args, ValueEnum};
 use color_eyre::eyre::{Result, bail, eyre};
 use jiff::Timestamp;
 
+use crate::base::notice::print_notice;
 use crate::console::{self, Cast, Subject};
 use crate::engine::handle::Moment;
 use crate::record::Recording;
@@ -65,11 +66,8 @@ pub(super) fn run(out: &mut impl Write, args: &ExportArgs) -> Result<()> {
     let missing = recording.missing()?;
     if !missing.is_empty() {
         let (file, missing) = (args.recording.display(), missing.join("; "));
-        // If stderr is closed, the message is lost.
-        let _ = writeln!(
-            std::io::stderr(),
-            "headwater: {file} had become too large, and these were removed: {missing}"
-        );
+        let removed = format!("these were removed: {missing}");
+        print_notice(format!("{file} had become too large, and {removed}"));
     }
     let within = stretch(&recording, args)?;
     let table = match args.what {

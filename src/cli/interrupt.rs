@@ -9,6 +9,7 @@ use std::sync::mpsc;
 use std::time::Duration;
 
 use crate::base::atomic_file;
+use crate::base::notice::print_notice;
 
 /// So long after SIGTERM work that has not reached a point where it can stop is ended. Supervisors kill
 /// after ten seconds or more.
@@ -75,11 +76,8 @@ fn watch_and(
                 };
                 if second.is_none() {
                     leave();
-                    let _ = writeln!(
-                        io::stderr(),
-                        "headwater: ended within {} s of SIGTERM, in the middle of its work",
-                        GRACE.as_secs()
-                    );
+                    let within = format!("ended within {} s of SIGTERM", GRACE.as_secs());
+                    print_notice(format!("{within}, in the middle of its work"));
                     std::process::exit(1);
                 }
                 if second == Some(Signal::Interrupt) || at_once.is_none() {
@@ -88,7 +86,7 @@ fn watch_and(
                 }
             }
             leave();
-            let _ = writeln!(io::stderr(), "headwater: {}", at_once.unwrap_or_default());
+            print_notice(at_once.unwrap_or_default());
             std::process::exit(1);
         });
     });
@@ -100,7 +98,7 @@ fn watch_and(
 /// Ends the program in the middle of its work, as a failure.
 pub(super) fn end(why: &str) -> ! {
     leave();
-    let _ = writeln!(io::stderr(), "headwater: {why}");
+    print_notice(why);
     std::process::exit(1)
 }
 

@@ -16,7 +16,6 @@ struct Line {
     length: SignedDuration,
     /// None where it holds no verdicts.
     incidents: Option<usize>,
-    /// How it ended.
     end: &'static str,
     /// Whose it is, where it is not that of all.
     of: String,

@@ -22,6 +22,7 @@ pub(super) use self::bar::Bar;
 use self::consoles::{Consoles, Joining};
 use self::service::Service;
 use super::{SessionArgs, interrupt};
+use crate::base::notice::print_notice;
 use crate::engine;
 use crate::engine::handle::{EngineEvent, Options, RecordState, RecordTo, SendFacts};
 use crate::engine::pace::Speed;
@@ -139,10 +140,7 @@ pub(super) fn run(out: &mut (impl Write + Send), args: &RunArgs) -> Result<()> {
     let mut engine = engine::spawn(&session, options)?;
     let consoles = Consoles::serve(joining, &session, &engine)?;
     if rereads {
-        let tell = |said: &str| {
-            // If stderr is closed, the message is lost.
-            let _ = writeln!(std::io::stderr(), "headwater: {said}");
-        };
+        let tell = |said: &str| print_notice(said);
         reread::on_hang_up(&args.session, &session, consoles.desk(), tell)?;
     }
     let (mut failed, mut unrecorded) = (None, None);
@@ -211,10 +209,7 @@ pub(super) struct Printer<'a, W> {
 impl<W: Write> Printer<'_, W> {
     /// A word beside the facts.
     pub(super) fn notice(&self, notice: &str) {
-        // If stderr is closed, the message is lost.
-        self.bar.aside(|| {
-            let _ = writeln!(std::io::stderr(), "headwater: {notice}");
-        });
+        self.bar.aside(|| print_notice(notice));
     }
 
     /// How far the models are, on the bar; a round of the federation is a fact.

@@ -11,6 +11,7 @@ use color_eyre::eyre::{Result, bail};
 
 use super::run::{Bar, PlayArgs, Printer};
 use super::{SessionArgs, interrupt};
+use crate::base::notice::print_notice;
 use crate::console::{Lines, PartyView, title, watch_federation};
 use crate::engine::kept_run::ServerRecording;
 use crate::engine::pace::Speed;
@@ -52,12 +53,6 @@ impl BrokerArgs {
         }
         Ok(broker)
     }
-}
-
-/// A word beside the facts.
-pub(super) fn print_notice(what: &str) {
-    // If stderr is closed, the message is lost.
-    let _ = writeln!(std::io::stderr(), "headwater: {what}");
 }
 
 /// The clients of a session by name. Those that the session itself names are known without data.
@@ -153,7 +148,7 @@ pub(super) fn run(out: &mut (impl Write + Send), args: &ServeArgs) -> Result<()>
     let journal = state_file("journal", &[&session.name], (mode, session.seed));
     if let Some(name) = &args.accept {
         let models = accept(&session, mode, &names, (&journal, name))?;
-        print_notice(&format!(
+        print_notice(format!(
             "{name} is accepted with the model {models}: it enrols at the next step, with its own calibration; \
              its evidence begins anew; the other clients keep their calibration"
         ));
@@ -193,15 +188,15 @@ pub(super) fn run(out: &mut (impl Write + Send), args: &ServeArgs) -> Result<()>
         let serve = || serve(&mut lines, args, &options, say, &Bar::hidden());
         beside_screen(screen, serve, &over)?
     } else {
-        print_notice(&format!("waiting for {}", names.join(", ")));
-        serve(out, args, &options, Box::new(print_notice), &Bar::new())?
+        print_notice(format!("waiting for {}", names.join(", ")));
+        serve(out, args, &options, Box::new(|what| print_notice(what)), &Bar::new())?
     };
     let mut all = Counts::default();
     for account in &accounts {
-        print_notice(&about(account));
+        print_notice(about(account));
         all.add(&account.counts);
     }
-    print_notice(&format!(
+    print_notice(format!(
         "{} bytes from sites; {} duplicates, {} refused, {} asked for again, {} late, {} missing",
         all.bytes_up,
         all.duplicates,

@@ -9,8 +9,9 @@ use clap::Args;
 use color_eyre::eyre::{Result, bail};
 
 use super::run::{Bar, Method, Printer};
-use super::serve::{BrokerArgs, beside_screen, names, print_notice, state_file, whole_models};
+use super::serve::{BrokerArgs, beside_screen, names, state_file, whole_models};
 use super::{SessionArgs, interrupt};
+use crate::base::notice::print_notice;
 use crate::console::{Lines, PartyView, title, watch_site};
 use crate::engine::prepare::apart::SiteModels;
 use crate::engine::run::ledger_fact;
@@ -103,7 +104,7 @@ pub(super) fn run(out: &mut (impl Write + Send), args: &SiteArgs) -> Result<()> 
     };
     if args.leave {
         site::leave(&options)?;
-        print_notice(&format!(
+        print_notice(format!(
             "{} has left: the run goes on without it, and its outbox stays where it is",
             args.client
         ));
@@ -111,7 +112,7 @@ pub(super) fn run(out: &mut (impl Write + Send), args: &SiteArgs) -> Result<()> 
     }
     let ended = match board {
         Some(board) => on_screen(&options, board, &interrupt)?,
-        None => site::run(&options, &mut print_notice)?,
+        None => site::run(&options, &mut |what| print_notice(what))?,
     };
     let bar = Bar::new();
     let mut printer = Printer { out, json: args.json, bar: &bar };
@@ -121,7 +122,7 @@ pub(super) fn run(out: &mut (impl Write + Send), args: &SiteArgs) -> Result<()> 
     if let Some(SpentSoFar { epsilon, releases }) = ended.past {
         let epsilon =
             epsilon.map_or("no bound on ε".to_owned(), |epsilon| format!("ε {epsilon:.3}"));
-        print_notice(&format!(
+        print_notice(format!(
             "{}: before it enrolled again it had made {releases} releases ({epsilon}), which this ledger does \
              not have: both add up",
             args.client
@@ -130,7 +131,7 @@ pub(super) fn run(out: &mut (impl Write + Send), args: &SiteArgs) -> Result<()> 
     if let Some(source) = &ended.source {
         print_notice(source);
     }
-    print_notice(&format!(
+    print_notice(format!(
         "{}: {} steps, {} of them found in the outbox, {} sent again",
         args.client, ended.steps, ended.found, ended.sent_again
     ));

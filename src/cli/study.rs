@@ -14,6 +14,7 @@ use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 
 use super::{interrupt, remove_stale};
 use crate::base::atomic_file::AtomicFile;
+use crate::base::notice::print_notice;
 use crate::study::catalogue;
 use crate::study::frame::{self, Progress, Store, Study, StudyError, StudyOptions, Workshop};
 use crate::study::overview;
@@ -114,12 +115,16 @@ pub(super) fn run(out: &mut impl Write, args: &StudyArgs) -> Result<()> {
     let mut begun = 0;
     let is_overview = name == overview::NAME;
     let mut reports = Vec::new();
+    let is_begun = match studies[..] {
+        [study] if !args.json => show_before(out, study, &options, &store, args)?,
+        _ => false,
+    };
     for study in &studies {
         if stop.load(Ordering::Relaxed) {
             break;
         }
         begun += 1;
-        let is_first = reports.is_empty();
+        let is_first = reports.is_empty() && !is_begun;
         // Jobs that are under way a while after Ctrl-C end with the program.
         let mut on_stuck = |ran: Result<frame::Ran, StudyError>| -> Infallible {
             let shown = match ran {
@@ -138,17 +143,17 @@ pub(super) fn run(out: &mut impl Write, args: &StudyArgs) -> Result<()> {
         match one(study, &options, &store, &stop, &mut on_stuck) {
             Ok(ran) => {
                 if !is_overview {
-                    show(out, &ran.report, args, reports.is_empty())?;
+                    show(out, &ran.report, args, is_first)?;
                 }
                 reports.push(ran.report);
                 left += ran.left;
                 if ran.left > 0 {
-                    print_notice(&format!("{}: {} jobs left", study.name, ran.left));
+                    print_notice(format!("{}: {} jobs left", study.name, ran.left));
                 }
                 failures.extend(ran.failures.iter().map(ToString::to_string));
             }
             Err(StudyError::NoData { study, how }) if studies.len() > 1 => {
-                print_notice(&format!("{study} is left out: {how}"));
+                print_notice(format!("{study} is left out: {how}"));
             }
             Err(error) => return Err(error.into()),
         }
@@ -158,6 +163,19 @@ pub(super) fn run(out: &mut impl Write, args: &StudyArgs) -> Result<()> {
     }
     failures.extend(interrupted(left, studies.len() - begun));
     if failures.is_empty() { Ok(()) } else { Err(eyre!("{}", failures.join("; "))) }
+}
+
+/// Shows what a study can say before its jobs, which may take hours. Whether there was anything.
+fn show_before(
+    out: &mut impl Write,
+    study: &Study,
+    options: &StudyOptions,
+    store: &Store,
+    args: &StudyArgs,
+) -> Result<bool> {
+    let report = frame::before(study, options, store)?;
+    report.as_ref().map_or(Ok(()), |report| show(out, report, args, true))?;
+    Ok(report.is_some())
 }
 
 /// The failure of an unfinished study. Its tables and its exit code both say that it is incomplete.
@@ -181,11 +199,6 @@ fn list(out: &mut impl Write) -> Result<()> {
     writeln!(out, "{:<12} {}", overview::NAME, overview::ABOUT)?;
     writeln!(out, "{:<12} all of them, one after the other, then the overview", "all")?;
     Ok(())
-}
-
-fn print_notice(what: &str) {
-    // If stderr is closed, the message is lost.
-    let _ = writeln!(io::stderr(), "headwater: {what}");
 }
 
 fn one(
@@ -216,7 +229,7 @@ fn one(
             if last.elapsed() >= BETWEEN_LINES {
                 *last = Instant::now();
                 let (done, all) = (bar.position(), bar.length().unwrap_or(0));
-                print_notice(&format!("{}: {done} of {all} jobs", study.name));
+                print_notice(format!("{}: {done} of {all} jobs", study.name));
             }
         }
     };

@@ -13,6 +13,7 @@ use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use super::ledger::mechanism;
 use super::run::print_head;
 use super::{SessionArgs, interrupt, remove_stale};
+use crate::base::notice::print_notice;
 use crate::engine::compare::{Comparison, compare};
 use crate::engine::decimation;
 use crate::engine::prepare::{Prepared, Stage, cache_file, keep_oracle, kept};
@@ -109,10 +110,7 @@ pub(super) fn run(out: &mut impl Write, args: &TrainArgs) -> Result<()> {
                 ));
             }
             Stage::Calibrating => bar.set_message("calibrating"),
-            // If stderr is closed, the message is lost.
-            Stage::Notice(what) => bar.suspend(|| {
-                let _ = writeln!(std::io::stderr(), "headwater: {what}");
-            }),
+            Stage::Notice(what) => bar.suspend(|| print_notice(what)),
         }
         if stop.load(Ordering::Relaxed) {
             ControlFlow::Break(())

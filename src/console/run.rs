@@ -1,6 +1,6 @@
 //! The loop: the only place where keys, signals, the stream and the wall clock meet.
 
-use std::io::{self, IsTerminal, Write};
+use std::io::{self, IsTerminal};
 use std::process::{ExitCode, Termination};
 use std::time::Duration;
 use std::{env, fmt, fs};
@@ -25,9 +25,11 @@ use super::theme::{Theme, ThemeChoice};
 use super::view::view;
 use super::written::written;
 use crate::base::atomic_file;
+use crate::base::notice::print_notice;
 use crate::engine::Handle;
 use crate::engine::handle::{Command, OpenError, Options};
 use crate::engine::knob::Turn;
+use crate::privacy::Head;
 use crate::record;
 use ratatui::buffer::Buffer;
 
@@ -59,8 +61,7 @@ impl Termination for Ending {
         match self {
             Ending::Quit => ExitCode::SUCCESS,
             Ending::Signal { number, .. } => {
-                // After a hang-up the terminal may be gone.
-                let _ = writeln!(io::stderr(), "headwater: {self}");
+                print_notice(self);
                 ExitCode::from(128_u8.saturating_add(number))
             }
         }
@@ -159,7 +160,6 @@ struct Console {
     mouse: Mouse,
     /// What the mouse can do to the picture that is shown.
     hits: Vec<Hit>,
-    /// Runs are recorded.
     record: bool,
 }
 
@@ -199,15 +199,8 @@ impl Console {
     fn leave(self) {
         let Self { term, mut engine, .. } = self;
         drop(term);
-        if let Some(head) = engine.finish(LAST_LINES) {
-            // After a hang-up the terminal may be gone.
-            let _ = writeln!(
-                io::stderr(),
-                "headwater: ledger head {}, {} entries, signed with key {}",
-                head.head,
-                head.entries,
-                head.key
-            );
+        if let Some(Head { head, entries, key, .. }) = engine.finish(LAST_LINES) {
+            print_notice(format!("ledger head {head}, {entries} entries, signed with key {key}"));
         }
     }
 

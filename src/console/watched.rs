@@ -85,7 +85,6 @@ pub(crate) struct Watched {
     pub history: History,
     /// Incident `n` stands at `n − 1`, as it stands now.
     pub incidents: Vec<Incident>,
-    /// What was known when.
     known: Known,
     pub log: Vec<Event>,
     /// What was seen of every client at the last step.
@@ -343,7 +342,6 @@ impl Watched {
         })
     }
 
-    /// What was known when.
     pub(crate) fn known(&self) -> &Known {
         &self.known
     }

@@ -32,7 +32,7 @@ pub(crate) mod spending;
 #[cfg(test)]
 mod tests;
 
-use std::ops::ControlFlow;
+use std::ops::{ControlFlow, Range};
 use std::path::PathBuf;
 
 use self::dataset::Dataset;
@@ -53,9 +53,10 @@ pub(crate) fn results_folder() -> PathBuf {
     cache_folder(&CacheEnvironment::of_process()).join("studies")
 }
 
-/// The clients' proprietary models, of the paper's form, from the fit slice.
+/// The clients' proprietary models, of the paper's form, from the rows `fit`.
 fn models(
     dataset: &Dataset,
+    fit: &Range<usize>,
     settings: &ModelSettings,
     seed: u64,
 ) -> Result<Vec<ProprietaryWeights>, FederationError> {
@@ -66,7 +67,7 @@ fn models(
                 client: name,
                 kind: Proprietary::Paper,
                 settings,
-                fit: dataset.view(m, dataset.fit.clone()),
+                fit: dataset.view(m, fit.clone()),
                 held_out: dataset.view(m, 0..0),
                 seed: rng::child(seed, m as u64),
             };

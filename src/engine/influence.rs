@@ -7,7 +7,7 @@ use super::error::PrepareError;
 use crate::base::rng;
 use crate::federation::FederationError;
 use crate::privacy::{Counted, Hooks};
-use crate::server::influence::foretell::Foreteller;
+use crate::server::influence::foretell::StatePredictor;
 use crate::server::influence::heard::Heard;
 use crate::server::influence::{InfluenceGraph, learn};
 use crate::server::predictions::Predictions;
@@ -24,7 +24,7 @@ pub(crate) struct Influences {
     /// Who influences whom, learned and declared.
     pub(crate) graph: InfluenceGraph,
     /// The predictor; none where nothing could be learned.
-    pub(super) foreteller: Option<Foreteller>,
+    pub(super) foreteller: Option<StatePredictor>,
     /// What was released about each client while influence was learned: part of what its training
     /// released.
     pub(crate) released: Vec<Vec<Counted>>,
@@ -34,7 +34,7 @@ pub(crate) struct Influences {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub(crate) struct OfServer {
     pub(crate) graph: InfluenceGraph,
-    pub(super) foreteller: Option<Foreteller>,
+    pub(super) foreteller: Option<StatePredictor>,
 }
 
 impl Influences {
@@ -173,7 +173,7 @@ fn foretell(predictions: &mut Predictions, heard: &[Heard], send: &mut dyn FnMut
 }
 
 /// The predictions for one client over both stretches (tier 2), and the client whose state explains it best.
-pub(crate) struct Foretold {
+pub(crate) struct ClientPredictions {
     pub(crate) explainer: Option<usize>,
     pub(crate) stretches: [Vec<ToSite>; 2],
 }
@@ -183,7 +183,7 @@ pub(crate) fn foretold(
     session: &Session,
     influences: &Influences,
     heard: Option<&[Vec<Heard>; 2]>,
-) -> Result<Option<Vec<Foretold>>, PrepareError> {
+) -> Result<Option<Vec<ClientPredictions>>, PrepareError> {
     let (Tier::States, Some(foreteller), Some(heard)) =
         (session.thresholds.tier, &influences.foreteller, heard)
     else {
@@ -192,8 +192,8 @@ pub(crate) fn foretold(
     let seed = rng::child(session.seed, INFLUENCE);
     let predictions = Predictions::new(foreteller, &Hooks::of(session), seed);
     let mut predictions = predictions.map_err(FederationError::from)?;
-    let of = |explainer| Foretold { explainer, stretches: [Vec::new(), Vec::new()] };
-    let mut all: Vec<Foretold> =
+    let of = |explainer| ClientPredictions { explainer, stretches: [Vec::new(), Vec::new()] };
+    let mut all: Vec<ClientPredictions> =
         (0..foreteller.clients()).map(|m| of(predictions.explainer(m))).collect();
     for (stretch, heard) in heard.iter().enumerate() {
         foretell(&mut predictions, heard, &mut |message| {

@@ -35,7 +35,6 @@ pub(crate) use self::served::ServerRecording;
 /// The privacy cost of clients is stored so often, in time of the data.
 const LEDGER_EVERY: SignedDuration = SignedDuration::from_hours(1);
 
-/// Where a run is recorded.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum RecordTo {
     File(PathBuf),

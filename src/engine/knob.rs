@@ -48,7 +48,6 @@ pub(crate) enum Knob {
     Budget,
 }
 
-/// The value of a knob.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub(crate) enum KnobValue {
     /// No τ of its own, no vote, no protection, no budget.

@@ -127,7 +127,6 @@ impl KeptLedger {
         Self(None)
     }
 
-    /// Whether there is a file.
     pub(crate) fn is_kept(&self) -> bool {
         self.0.is_some()
     }

@@ -31,7 +31,7 @@ use crate::nn::checkpoint::{
 use crate::nn::train;
 use crate::nn::weights::LstmFc;
 use crate::privacy::Trained;
-use crate::server::Together;
+use crate::server::StateCorrelation;
 use crate::session::Session;
 pub(crate) use crate::site::PreparedSite;
 use crate::site::material::{ClientMaterial, LeftOut, Material};
@@ -80,7 +80,7 @@ pub(crate) struct Prepared {
     pub(crate) spent: TrainingSpent,
     pub(crate) influences: Influences,
     /// How states move together; nothing where training was too short or states are too many.
-    pub(crate) together: Option<Together>,
+    pub(crate) together: Option<StateCorrelation>,
     /// Rows of the nominal data that were not used.
     pub(crate) unused: UnusedRows,
     pub(crate) file: PathBuf,

@@ -19,7 +19,7 @@ use super::pace::{Pace, Speed};
 use super::prepare::Prepared;
 use super::progress::Training;
 use super::run::what_if::NoAnswer;
-use super::run::{Ending, Outlook};
+use super::run::{Ending, WhatIf};
 use super::watch::{News, Snapshot, Watch};
 use crate::fact::Fact;
 use crate::federation::History;
@@ -85,9 +85,9 @@ pub(crate) struct Tried {
     /// The knob with its value on trial.
     pub(crate) turn: Turn,
     /// The day so far as it was.
-    pub(crate) before: Outlook,
+    pub(crate) before: WhatIf,
     /// The run as it would have been, or why that is not known.
-    pub(crate) after: Result<Outlook, NoAnswer>,
+    pub(crate) after: Result<WhatIf, NoAnswer>,
 }
 
 /// The events of the engine, in this order.

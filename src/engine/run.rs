@@ -53,7 +53,7 @@ pub(crate) mod what_if;
 use jiff::Timestamp;
 use thiserror::Error;
 
-use self::alarms::Alarms;
+use self::alarms::gather;
 pub(crate) use self::ending::Ending;
 use self::exchange::Exchange;
 pub(crate) use self::ledger::ledger_fact;
@@ -62,7 +62,7 @@ use self::readout::{ClientReadout, note_standings};
 use self::report::in_file;
 use self::setup::annunciator;
 use self::unused::Unused;
-pub(crate) use self::what_if::Outlook;
+pub(crate) use self::what_if::WhatIf;
 use super::prepare::{Prepared, TrainingSpent};
 use super::recorded::NOT_SENT;
 use crate::evidence::threshold::FlagThresholds;
@@ -70,6 +70,7 @@ use crate::fact::Fact;
 use crate::incident::{Annunciator, Closing, Incident, QualityKind, QualityNote, Step};
 use crate::nn::kernel::WeightsError;
 use crate::privacy::{Ledger, PrivacyError};
+use crate::score::Alarms;
 use crate::server::influence::InfluenceGraph;
 use crate::session::privacy::BudgetSettings;
 use crate::session::{Clock, Mark, Mode, Session, Tau};
@@ -342,19 +343,10 @@ impl Run {
         }
         self.keep_schedule(time, facts);
         let decision = self.exchange.server().decision();
-        let step = Step {
-            time,
-            number: self.steps,
-            clients: &decision.clients,
-            outcomes: &decision.outcomes,
-            table: decision.table,
-            quality: &self.quality,
-        };
+        let step = Step { time, number: self.steps, decision, quality: &self.quality };
         facts.append(&mut self.annunciator.step(&step));
         self.add_to(&mut facts[said..])?;
-        for fact in &facts[said..] {
-            self.alarms.take(fact);
-        }
+        gather(&mut self.alarms, &facts[said..]);
         Ok(Stepped::Taken(time))
     }
 
@@ -406,9 +398,7 @@ impl Run {
         }
         facts.append(&mut self.annunciator.end(Closing::EndOfRun));
         explain::explain(&self.graph, &mut facts);
-        for fact in &facts {
-            self.alarms.take(fact);
-        }
+        gather(&mut self.alarms, &facts);
         self.close_ledgers();
         facts.extend(self.ledger_facts(last).into_iter().flatten());
         facts.extend(self.site_ledgers.take().unwrap_or_default());

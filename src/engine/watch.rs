@@ -27,7 +27,7 @@ use super::recorded::{Recorded, order_of};
 use super::run::carried::Before;
 use super::run::readout::ClientReadout;
 use super::run::what_if::NoAnswer;
-use super::run::{ActError, Outlook, Run, RunError, RunOptions, Stepped};
+use super::run::{ActError, Run, RunError, RunOptions, Stepped, WhatIf};
 use crate::evidence::threshold::{FlagThresholds, Flags};
 use crate::fact::Fact;
 use crate::federation::History;
@@ -398,12 +398,12 @@ impl Watch {
     }
 
     /// The run so far under the settings that stand now.
-    pub(crate) fn so_far(&self) -> Outlook {
+    pub(crate) fn so_far(&self) -> WhatIf {
         self.run.so_far()
     }
 
     /// The run so far with one knob turned from its start.
-    pub(crate) fn what_if(&self, turn: Turn) -> Result<Outlook, NoAnswer> {
+    pub(crate) fn what_if(&self, turn: Turn) -> Result<WhatIf, NoAnswer> {
         self.run.what_if(turn)
     }
 

@@ -51,6 +51,15 @@ impl Ridge {
         }
     }
 
+    /// All rows of another regression with the same regressors and outputs.
+    pub(crate) fn add_all(&mut self, other: &mut Self) {
+        self.flush();
+        other.flush();
+        self.gram += &other.gram;
+        self.cross += &other.cross;
+        self.samples += other.samples;
+    }
+
     fn flush(&mut self) {
         let (x, y) = (self.x.rows(0, self.gathered), self.y.rows(0, self.gathered));
         self.gram.gemm_tr(1.0, &x, &x, 1.0);

@@ -204,6 +204,12 @@ impl RandomisedResponse {
         self.keep
     }
 
+    /// Probability that `sent` is sent where `truth` is true.
+    pub(crate) fn probability(&self, sent: u8, truth: u8) -> f64 {
+        let other = (1.0 - self.keep) / (self.levels.saturating_sub(1).max(1)) as f64;
+        if sent == truth { self.keep } else { other }
+    }
+
     /// What might be sent in place of `symbol`: for calibrations and simulations, never for sending.
     #[cfg(test)]
     pub(crate) fn rehearse(&self, symbol: Symbol, rng: &mut impl rand::Rng) -> Symbol {

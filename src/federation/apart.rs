@@ -4,148 +4,19 @@
 //! Both halves do what a [`Federation`](super::Federation) does in one process, in the same order. So the
 //! same data and seed give the same weights, bit by bit. Losses of clients stay with them.
 
-use rand::RngExt as _;
-
-use super::batched::{learner, network};
+use super::batched::{learn_batch, learner, network};
 use super::course::{Course, History};
-use super::{FederationError, Hooks, ORDER, OnProgress, Parts, Sent, Stage};
-use super::{batched, online, ticks_of};
-use crate::base::rng;
-use crate::nn::train::batch::BatchWindows;
-use crate::nn::train::optimise::WARM_UP;
+use super::schedule::{Plan, REPORT_EVERY};
+use super::{FederationError, Hooks, OnProgress, Parts, Sent, Stage};
 use crate::nn::train::trainer::Trainer;
 use crate::nn::weights::LstmFc;
 use crate::privacy::{Counted, Protection, Spend, What};
 use crate::server::batch::Batch;
-use crate::server::{Receipt, Rounds, Together};
-use crate::session::settings::{Federation, ModelSettings, StepSize};
+use crate::server::{Receipt, Rounds, StateCorrelation};
+use crate::session::settings::{Federation, ModelSettings};
 use crate::site::batch::BatchEstimate;
 use crate::site::training::{SiteData, TrainingSite};
 use crate::wire::{Content, Message, Order, Outgoing, ToSite};
-
-/// Rounds between two reports of progress.
-const REPORT_EVERY: usize = 250;
-
-/// What one round is about.
-#[derive(Debug, Clone, PartialEq)]
-pub(crate) enum Plan {
-    /// One row, as printed.
-    Row { t: usize, pace: f64, begins_pass: bool },
-    /// A batch of windows. From the middle of the training on, the server looks at how states move
-    /// together.
-    Windows { starts: Vec<usize>, length: usize, is_middle: bool },
-}
-
-impl Plan {
-    fn windows(&self) -> Option<BatchWindows<'_>> {
-        match self {
-            Self::Row { .. } => None,
-            Self::Windows { starts, length, .. } => {
-                Some(BatchWindows { starts, length: *length, warm_up: WARM_UP })
-            }
-        }
-    }
-
-    /// The steps of the messages of one client, in their order.
-    fn steps(&self) -> Vec<u64> {
-        match (self, self.windows()) {
-            (Self::Row { t, .. }, _) => vec![*t as u64],
-            (_, windows) => {
-                let windows = windows.iter();
-                windows.flat_map(|w| w.before().map(|t| t as u64 + 1).collect::<Vec<_>>()).collect()
-            }
-        }
-    }
-}
-
-/// The rounds of a training in their order: server and sites derive the same ones.
-#[derive(Debug)]
-pub(crate) struct Schedule {
-    rounds: usize,
-    next: usize,
-    kind: Kind,
-}
-
-#[derive(Debug)]
-enum Kind {
-    Online { ticks: Vec<usize>, step_size: StepSize },
-    Batched { starts: Vec<usize>, length: usize, batch: usize, order: Box<rng::Rng> },
-}
-
-impl Schedule {
-    /// The rows that count, from whether anything was measured at each row of each client: at some
-    /// client for single rows, at every one for windows.
-    pub(crate) fn rows(settings: &ModelSettings, measured: &[Vec<bool>]) -> Vec<bool> {
-        let steps = measured.iter().map(Vec::len).min().unwrap_or(0);
-        let at = |t: usize| match settings.federation {
-            Federation::Online { .. } => measured.iter().any(|client| client[t]),
-            Federation::Batched { .. } => measured.iter().all(|client| client[t]),
-        };
-        (0..steps).map(at).collect()
-    }
-
-    /// The rounds over `rows` as [`Self::rows`] gave them.
-    pub(crate) fn new(
-        settings: &ModelSettings,
-        seed: u64,
-        rows: &[bool],
-    ) -> Result<Self, FederationError> {
-        let (rounds, kind) = match settings.federation {
-            Federation::Online { passes } => {
-                let ticks = ticks_of(rows.len(), |t| rows[t])?;
-                let rounds = passes * ticks.len();
-                (rounds, Kind::Online { ticks, step_size: settings.step_size })
-            }
-            Federation::Batched { rounds } => {
-                let (length, batch) = (settings.window, settings.batch);
-                let starts = batched::starts(rows.len(), length, |t| rows[t])?;
-                let order = Box::new(rng::stream(rng::child(seed, ORDER), 0));
-                (rounds, Kind::Batched { starts, length, batch, order })
-            }
-        };
-        Ok(Self { rounds, next: 0, kind })
-    }
-
-    pub(crate) fn rounds(&self) -> usize {
-        self.rounds
-    }
-
-    /// Messages of states that each client sends in all rounds.
-    pub(crate) fn messages(&self) -> u64 {
-        let of_round = match &self.kind {
-            Kind::Online { .. } => 1,
-            Kind::Batched { length, batch, .. } => length * batch,
-        };
-        (self.rounds * of_round) as u64
-    }
-}
-
-impl Iterator for Schedule {
-    type Item = Plan;
-
-    fn next(&mut self) -> Option<Plan> {
-        let round = self.next;
-        if round >= self.rounds {
-            return None;
-        }
-        self.next += 1;
-        Some(match &mut self.kind {
-            Kind::Online { ticks, step_size } => {
-                let i = round % ticks.len();
-                let pace = match step_size {
-                    StepSize::Decaying => online::pace(round as f64 / self.rounds as f64),
-                    StepSize::Constant => 1.0,
-                };
-                Plan::Row { t: ticks[i], pace, begins_pass: i == 0 }
-            }
-            Kind::Batched { starts, length, batch, order } => Plan::Windows {
-                starts: (0..*batch).map(|_| starts[order.random_range(0..starts.len())]).collect(),
-                length: *length,
-                is_middle: round == self.rounds / 2,
-            },
-        })
-    }
-}
 
 /// One site's half of a training.
 pub(crate) struct SiteHalf {
@@ -384,12 +255,7 @@ impl ServerHalf {
                     batch.hear(&self.server, message);
                 }
                 let Some(f_s) = &mut self.f_s else { return Err(missing()) };
-                if !batch.is_complete() {
-                    return Err(missing());
-                }
-                let (gradient, by_weights) = batch.gradient(&network(f_s, true)?)?;
-                f_s.descend(by_weights)?;
-                self.server.look_at_batch(&batch, &gradient);
+                let gradient = learn_batch(&mut self.server, f_s, &batch)?;
                 let back = if self.feedback { 0..messages.len() } else { 0..0 };
                 let of = |m| {
                     let back = self.server.batch_messages(m, &batch, &gradient);
@@ -416,7 +282,7 @@ impl ServerHalf {
     }
 
     /// How states moved together at the end.
-    pub(crate) fn together(&self) -> Option<Together> {
+    pub(crate) fn together(&self) -> Option<StateCorrelation> {
         self.server.together()
     }
 }

@@ -5,89 +5,18 @@
 //! window is a message of its own, so that what is sent, noised and counted is what the online way
 //! sends.
 
-use std::ops::ControlFlow;
-
-use rand::RngExt as _;
-
-use super::course::{Course, History, OnProgress};
-use super::{Federation, FederationError, ORDER, Sent, Stage};
-use crate::base::rng;
+use super::{Federation, FederationError, Sent, Stage};
 use crate::nn::network::LstmNetwork;
 use crate::nn::train::batch::BatchWindows;
-use crate::nn::train::optimise::WARM_UP;
 use crate::nn::train::trainer::Trainer;
 use crate::nn::weights::LstmFc;
 use crate::privacy::PrivacyError;
 use crate::server::Rounds;
-use crate::server::batch::Batch;
+use crate::server::batch::{Batch, BatchGradient};
 use crate::session::settings::{ModelSettings, Optimiser};
 use crate::site::batch::BatchEstimate;
 use crate::site::training::TrainingSite;
 use crate::wire::{Order, ToSite, Wire};
-
-/// Rounds between two reports of progress.
-const REPORT_EVERY: usize = 10;
-
-/// Runs one stage; whether it was asked to stop.
-pub(super) fn run(
-    federation: &mut Federation,
-    stage: Stage,
-    rounds: usize,
-    history: &mut History,
-    on_progress: OnProgress,
-) -> Result<bool, FederationError> {
-    let (length, batch) = (federation.settings.window, federation.settings.batch);
-    let clients = &federation.clients;
-    let steps = clients.first().map_or(0, TrainingSite::steps);
-    let starts = starts(steps, length, |t| clients.iter().all(|client| client.is_measured(t)))?;
-    let mut order = rng::stream(rng::child(federation.seed, ORDER), 0);
-    let mut learners = Learners::new(federation)?;
-    let clients = federation.clients.len();
-    let mut course = Course::new(history, on_progress, rounds, REPORT_EVERY, clients);
-    let mut stopped = false;
-    for round in 0..rounds {
-        if round == rounds / 2 {
-            federation.server.look_anew();
-        }
-        let chosen: Vec<usize> =
-            (0..batch).map(|_| starts[order.random_range(0..starts.len())]).collect();
-        let windows = BatchWindows { starts: &chosen, length, warm_up: WARM_UP };
-        let round = learners.round(federation, stage, windows)?;
-        let flow = course.round(round.server_loss, round.client_loss, round.sent)?;
-        if flow == ControlFlow::Break(()) {
-            stopped = true;
-            break;
-        }
-    }
-    for (client, phi) in federation.clients.iter_mut().zip(&learners.phi) {
-        client.adopt(&phi.weights()?)?;
-    }
-    federation.server.adopt(&learners.server.weights()?)?;
-    Ok(stopped)
-}
-
-/// Rows from which `length` steps can be taken with something `measured` at every client all along.
-pub(super) fn starts(
-    steps: usize,
-    length: usize,
-    measured: impl Fn(usize) -> bool,
-) -> Result<Vec<usize>, FederationError> {
-    let mut run = 0;
-    let mut starts = Vec::new();
-    for t in 0..steps {
-        run = if measured(t) { run + 1 } else { 0 };
-        if run > length {
-            starts.push(t - length);
-        }
-    }
-    if starts.is_empty() || length <= WARM_UP {
-        return Err(FederationError::Sites(format!(
-            "no stretch of {} rows without a gap at any site to learn from",
-            length + 1
-        )));
-    }
-    Ok(starts)
-}
 
 /// What turns the gradients of a network into steps.
 pub(super) fn learner(
@@ -102,26 +31,27 @@ pub(super) fn learner(
     }
 }
 
-struct Learners {
+/// What learns in all rounds of a stage.
+pub(super) struct Learners {
     phi: Vec<Trainer<LstmFc>>,
     server: Trainer<LstmFc>,
 }
 
-struct Round {
-    server_loss: f64,
-    client_loss: Vec<f64>,
-    sent: Sent,
+pub(super) struct Round {
+    pub(super) server_loss: f64,
+    pub(super) client_loss: Vec<f64>,
+    pub(super) sent: Sent,
 }
 
 impl Learners {
-    fn new(federation: &Federation) -> candle_core::Result<Self> {
+    pub(super) fn new(federation: &Federation) -> candle_core::Result<Self> {
         let s = &federation.settings;
         let phi = federation.clients.iter().map(TrainingSite::phi);
         let phi = phi.map(|phi| learner(s, phi, s.learning_rate, 1.0)).collect::<Result<_, _>>()?;
         Ok(Self { phi, server: learner(s, federation.server.weights(), s.eta3, s.eta3)? })
     }
 
-    fn round(
+    pub(super) fn round(
         &mut self,
         federation: &mut Federation,
         stage: Stage,
@@ -147,12 +77,7 @@ impl Learners {
         }
         let mut gradients = None;
         if stage.server_learns() {
-            if !batch.is_complete() {
-                return Err(FederationError::Sites("states of a batch are missing".to_owned()));
-            }
-            let (gradient, by_weights) = batch.gradient(&network(&self.server, true)?)?;
-            self.server.descend(by_weights)?;
-            server.look_at_batch(&batch, &gradient);
+            let gradient = learn_batch(server, &mut self.server, &batch)?;
             round.server_loss = gradient.loss;
             gradients = feedback.then_some(gradient);
         }
@@ -173,6 +98,29 @@ impl Learners {
         }
         Ok(round)
     }
+
+    /// Clients and server take over what was learned.
+    pub(super) fn finish(self, federation: &mut Federation) -> Result<(), FederationError> {
+        for (client, phi) in federation.clients.iter_mut().zip(&self.phi) {
+            client.adopt(&phi.weights()?)?;
+        }
+        Ok(federation.server.adopt(&self.server.weights()?)?)
+    }
+}
+
+/// The server learns from the states of all clients.
+pub(super) fn learn_batch(
+    server: &mut Rounds,
+    f_s: &mut Trainer<LstmFc>,
+    batch: &Batch<'_>,
+) -> Result<BatchGradient, FederationError> {
+    if !batch.is_complete() {
+        return Err(FederationError::Sites("states of a round are missing".to_owned()));
+    }
+    let (gradient, by_weights) = batch.gradient(&network(f_s, true)?)?;
+    f_s.descend(by_weights)?;
+    server.look_at_batch(batch, &gradient);
+    Ok(gradient)
 }
 
 /// A learner's network; one that does not learn has no graph.

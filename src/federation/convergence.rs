@@ -166,7 +166,7 @@ impl<'a> OracleAlignment<'a> {
                 alignment.apply(&matrix(&central.x_c.view(), compared.clone(), x_o.clone()));
             let before = compared.start - 1..compared.end - 1;
             let x_hat_o = alignment.apply(&matrix(&central.x_hat_c.view(), before, x_o.clone()));
-            let Along { l_f, l_h, delta_m } =
+            let PathSlopes { l_f, l_h, delta_m } =
                 slopes(site, &own, compared.clone(), (&x_hat_o, &aligned))?;
             let own_gain = gains(filter, &whole(&site.rows));
             let delta_k = compared.clone().map(|t| {
@@ -374,7 +374,7 @@ impl Alignment {
 }
 
 /// What is found along the compared rows.
-struct Along {
+struct PathSlopes {
     l_f: MaxQ95,
     l_h: MaxQ95,
     delta_m: f64,
@@ -387,10 +387,10 @@ fn slopes(
     own: &Series,
     compared: std::ops::Range<usize>,
     (x_hat_o, x_o): (&DMatrix<f64>, &DMatrix<f64>),
-) -> Result<Along, FederationError> {
+) -> Result<PathSlopes, FederationError> {
     let Some(filter) = site.model.filter() else {
         let none = || MaxQ95::of(vec![]);
-        return Ok(Along { l_f: none(), l_h: none(), delta_m: 0.0 });
+        return Ok(PathSlopes { l_f: none(), l_h: none(), delta_m: 0.0 });
     };
     let frozen = Frozen::new(filter)?;
     let mut carried = frozen.carried();
@@ -414,7 +414,7 @@ fn slopes(
         f.push(columns(&|k| wide(carried.f_column(k))));
         h.push(columns(&|k| wide(carried.h_column(k))));
     }
-    Ok(Along { l_f: MaxQ95::of(f), l_h: MaxQ95::of(h), delta_m: apart / steps })
+    Ok(PathSlopes { l_f: MaxQ95::of(f), l_h: MaxQ95::of(h), delta_m: apart / steps })
 }
 
 /// (h, c) of f_m after each row.

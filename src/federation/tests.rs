@@ -12,6 +12,7 @@ use super::*;
 use crate::nn::train::test_support::{plant, small_filter};
 use crate::nn::weights::ProprietaryWeights;
 use crate::session::PrivacySettings;
+use crate::session::settings;
 
 /// Models and rows of some clients with `sensors` sensors each and two states.
 pub(super) struct Plant {

@@ -34,7 +34,6 @@ const DELTA: f64 = 1e-5;
 /// One client's quantities.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub(crate) struct ClientTheory {
-    /// ε*.
     pub(crate) epsilon_star: f64,
     /// The same with φ = 0: what there is to approximate.
     pub(crate) without_phi: f64,
@@ -44,7 +43,6 @@ pub(crate) struct ClientTheory {
     pub(crate) lemma_bound: f64,
     /// L_θ: at least 1, since the output's bias is one of the weights.
     pub(crate) l_theta: f64,
-    /// δ_m.
     pub(crate) delta_m: f64,
     /// L_f (ρ + ε*) + δ_m of Theorem 6.10; none where its condition does not hold.
     pub(crate) bound: Option<f64>,
@@ -62,7 +60,6 @@ pub(crate) struct ClientTheory {
 /// The server's quantities.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub(crate) struct ServerTheory {
-    /// L_fs.
     pub(crate) l_fs: f64,
     /// σ*, which is also the measured E‖x_s − x_o‖.
     pub(crate) sigma_star: f64,

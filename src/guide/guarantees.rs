@@ -19,7 +19,7 @@
 //! | bytes that are no message | they are refused in words, and allocate nothing large | `no_message_does_harm` |
 //!
 //! It is not promised that a lying client is recognised, nor that its own faults are found. Where clients are
-//! struck at once and no influence is declared, a client that understates its severity can pass the blame to
+//! struck at once and no influence is declared, a client that tells a wrong severity can pass the blame to
 //! another one that is struck too.
 //!
 //! # Sites and server on a broker

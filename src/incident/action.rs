@@ -103,7 +103,6 @@ impl OperatorAction {
         }
     }
 
-    /// The action in words.
     pub(super) fn words(&self, names: &[String]) -> String {
         let name = |client: &usize| names.get(*client).map_or("?", String::as_str);
         match self {

@@ -19,14 +19,13 @@ use crate::session::Mode;
 
 /// The state of one client beside its part in incidents.
 #[derive(Debug, Clone, Default, PartialEq)]
-pub(super) struct Post {
+pub(super) struct ClientAlarm {
     /// Its evidence was enough at the last step.
     pub(crate) raised: bool,
     /// Its incident is over while its evidence is not: it opens nothing by itself until it was quiet.
     pub(crate) spent: bool,
     /// Its alarms are shelved until then.
     pub(crate) shelf: Option<Timestamp>,
-    /// It is out of service.
     pub(crate) out_of_service: bool,
 }
 
@@ -38,7 +37,7 @@ pub(crate) struct Annunciator {
     pub(super) rules: Rules,
     pub(super) now: Timestamp,
     pub(super) step: u64,
-    pub(super) posts: Vec<Post>,
+    pub(super) posts: Vec<ClientAlarm>,
     /// Incident `n` stands at `n − 1`.
     pub(super) incidents: Vec<Incident>,
     pub(super) open: BTreeSet<u64>,
@@ -83,7 +82,7 @@ impl Annunciator {
             rules,
             now: start,
             step: 0,
-            posts: vec![Post::default(); clients],
+            posts: vec![ClientAlarm::default(); clients],
             incidents: Vec::new(),
             open: BTreeSet::new(),
             listed: BTreeSet::new(),
@@ -120,7 +119,7 @@ impl Annunciator {
         let elapsed_s = input.time.duration_since(self.now).as_secs_f64().max(0.0);
         self.watched_s += elapsed_s;
         (self.now, self.step) = (input.time, input.number);
-        let clients = self.states_in_service(input.clients);
+        let clients = self.states_in_service(&input.decision.clients);
         self.rates.forget(self.now);
         let today = date(self.now);
         if self.quality_lines.first().is_some_and(|time| date(*time) != today) {
@@ -129,10 +128,10 @@ impl Annunciator {
         self.notice_flags(&clients);
         self.end_shelves();
         self.notice_quality(input.quality);
-        if let Some(verdict) = input.table {
+        if let Some(verdict) = input.decision.table {
             self.follow_table(verdict, &clients);
         } else {
-            for outcome in input.outcomes {
+            for outcome in &input.decision.outcomes {
                 self.take_outcome(outcome, &clients);
             }
             self.fold(&clients);
@@ -169,12 +168,7 @@ impl Annunciator {
 
     /// Another method decides from now on: what the one before found is no longer followed.
     pub(crate) fn change_mode(&mut self, mode: Mode) -> Vec<Fact> {
-        self.end_table_episode(Closing::MethodChanged);
-        for number in self.open.clone() {
-            self.close(number, Closing::MethodChanged);
-        }
-        self.disturbances.clear();
-        let facts = self.facts();
+        let facts = self.end(Closing::MethodChanged);
         self.mode = mode;
         facts
     }
@@ -182,7 +176,7 @@ impl Annunciator {
     /// One state for each client. A client that is out of service counts as quiet.
     fn states_in_service(&self, states: &[ClientState]) -> Vec<ClientState> {
         let state = |client: usize| states.get(client).copied().unwrap_or_default();
-        let state = |(client, post): (usize, &Post)| {
+        let state = |(client, post): (usize, &ClientAlarm)| {
             if post.out_of_service { ClientState::default() } else { state(client) }
         };
         self.posts.iter().enumerate().map(state).collect()
@@ -353,7 +347,6 @@ impl Annunciator {
         &mut self.incidents[place(number)]
     }
 
-    /// The incident of that number.
     pub(crate) fn incident(&self, number: u64) -> Option<&Incident> {
         self.incidents.get(usize::try_from(number).ok()?.checked_sub(1)?)
     }
@@ -395,7 +388,6 @@ impl Annunciator {
         }
     }
 
-    /// The value of a setting.
     #[cfg(test)]
     pub(crate) fn setting(&self, what: &str) -> Option<&Value> {
         self.settings.get(what)

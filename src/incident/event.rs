@@ -229,7 +229,6 @@ impl Log {
         &self.events
     }
 
-    /// The event of that number.
     pub(crate) fn event(&self, number: u64) -> Option<&Event> {
         self.events.get(usize::try_from(number).ok()?.checked_sub(1)?)
     }

@@ -13,7 +13,7 @@ use crate::fact::{self, Fact, Number, Posterior};
 
 /// The events of one incident since the last facts.
 #[derive(Debug, Default)]
-struct News {
+struct IncidentChanges {
     opened: bool,
     updates: Vec<String>,
     closed: Option<Closing>,
@@ -24,7 +24,7 @@ impl Annunciator {
     pub(super) fn facts(&mut self) -> Vec<Fact> {
         self.enter_first_outs();
         let mut facts = Vec::new();
-        let mut news: BTreeMap<u64, News> = BTreeMap::new();
+        let mut news: BTreeMap<u64, IncidentChanges> = BTreeMap::new();
         for event in self.new_events() {
             self.add_fact(event, &mut facts);
             self.add_news(event, &mut news);
@@ -121,7 +121,7 @@ impl Annunciator {
     }
 
     /// Adds an event about incidents.
-    fn add_news(&self, event: &Event, news: &mut BTreeMap<u64, News>) {
+    fn add_news(&self, event: &Event, news: &mut BTreeMap<u64, IncidentChanges>) {
         if let What::Opened { incident, .. } = event.what {
             news.entry(incident).or_default().opened = true;
         }

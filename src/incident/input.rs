@@ -3,7 +3,7 @@
 use jiff::Timestamp;
 
 pub(crate) use crate::server::decision::{
-    ClientState, Closing, Disturbance, Outcome, QualityKind, QualityNote,
+    ClientState, Closing, Decision, Disturbance, Outcome, QualityKind, QualityNote,
 };
 pub(crate) use crate::server::lookup::TableVerdict;
 
@@ -11,12 +11,9 @@ pub(crate) use crate::server::lookup::TableVerdict;
 pub(crate) struct Step<'a> {
     pub(crate) time: Timestamp,
     pub(crate) number: u64,
-    /// Every client in the order of the session. One that is missing here is quiet.
-    pub(crate) clients: &'a [ClientState],
-    /// Outcomes of disturbances. One that is not mentioned stays as it was.
-    pub(crate) outcomes: &'a [Outcome],
-    /// What Table 1 declares, in paper mode. Then nothing else opens, moves or closes an incident.
-    pub(crate) table: Option<TableVerdict>,
-    /// Faults of the data at this step.
+    /// A client that it lacks is quiet; a disturbance that it does not mention stays as it was. Where
+    /// Table 1 declares a verdict, nothing else opens, moves or closes an incident.
+    pub(crate) decision: &'a Decision,
+    /// Faults of the data at this step, those of the decision and others.
     pub(crate) quality: &'a [QualityNote],
 }

@@ -33,7 +33,6 @@ pub(crate) enum AlarmState {
     Latched,
 }
 
-/// An event of an alarm.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 pub(crate) enum AlarmEvent {
     Raise,

@@ -91,15 +91,12 @@ impl Scene {
     /// One step; what closed is forgotten afterwards.
     fn step(&mut self) -> Vec<Fact> {
         self.step += 1;
-        let outcomes: Vec<Outcome> = self.outcome.clone().into_iter().collect();
-        let facts = self.desk.step(&Step {
-            time: at(self.second()),
-            number: self.step,
-            clients: &self.clients,
-            outcomes: &outcomes,
-            table: None,
-            quality: &self.quality,
-        });
+        let mut decision = Decision::new(0);
+        decision.clients.extend(self.clients);
+        decision.outcomes.extend(self.outcome.clone());
+        let (time, number) = (at(self.second()), self.step);
+        let step = Step { time, number, decision: &decision, quality: &self.quality };
+        let facts = self.desk.step(&step);
         if self.outcome.as_ref().is_some_and(|outcome| outcome.closed.is_some()) {
             self.outcome = None;
         }

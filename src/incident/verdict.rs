@@ -9,7 +9,6 @@ use crate::fact::Verdict;
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct ClientVerdict {
     pub(crate) verdict: Verdict,
-    /// Number of the incident.
     pub(crate) incident: u64,
     /// Onset of the client's evidence.
     pub(crate) since: Timestamp,

@@ -6,7 +6,6 @@
 
 use std::collections::HashMap;
 use std::env;
-use std::io::{self, Write as _};
 use std::net::TcpListener;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -34,6 +33,7 @@ use opcua::types::{
 use super::live::Sink;
 use super::{MakeError, is_wanted};
 use crate::base::folders;
+use crate::base::notice::print_notice;
 use crate::stream::live::opcua::{date_time, own_certificate, thumbprint};
 use crate::stream::plant::{PlantRow, Tag};
 
@@ -67,7 +67,6 @@ impl Plant {
         past.rows.push(*row);
     }
 
-    /// The newest value of a tag.
     fn newest(&self, tag: usize) -> DataValue {
         let past = self.past.read().unwrap_or_else(PoisonError::into_inner);
         match (past.times.last(), past.rows.last()) {
@@ -283,17 +282,13 @@ impl<'a> Server<'a> {
                 server.run_with(listener.map_err(|why| why.to_string())?).await
             })
         })?;
-        let mut words = format!(
-            "headwater: the plant is an OPC UA server at opc.tcp://{}:{port}\n\
-             headwater: thumbprint of its certificate: {certificate}\n",
-            self.host
-        );
+        let host = &self.host;
+        print_notice(format!("the plant is an OPC UA server at opc.tcp://{host}:{port}"));
+        print_notice(format!("thumbprint of its certificate: {certificate}"));
         if !is_open {
-            words += "headwater: it lets one user in, over an encrypted connection\n";
+            print_notice("it lets one user in, over an encrypted connection");
         }
-        words += "headwater: its day begins when a client subscribes\n";
-        // A closed stderr leaves nobody to tell.
-        let _ = io::stderr().write_all(words.as_bytes());
+        print_notice("its day begins when a client subscribes");
         let nodes = Tag::ALL.iter().map(|tag| node(namespace, *tag)).collect();
         Ok(Running { handle, thread, nodes })
     }
@@ -394,9 +389,7 @@ impl Sink for Server<'_> {
     fn end(&mut self) -> Result<(), MakeError> {
         let Some(running) = self.running.take() else { return Ok(()) };
         if !is_wanted(self.stop) {
-            let words = "headwater: the day is over; its history can be read until ctrl-c\n";
-            // A closed stderr leaves nobody to tell.
-            let _ = io::stderr().write_all(words.as_bytes());
+            print_notice("the day is over; its history can be read until ctrl-c");
         }
         while !is_wanted(self.stop) && !running.thread.is_finished() {
             thread::sleep(NAP);

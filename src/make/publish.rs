@@ -19,6 +19,7 @@ use tokio::sync::mpsc;
 use super::live::Sink;
 use super::{MakeError, is_wanted};
 use crate::base::broker::Access;
+use crate::base::notice::print_notice;
 use crate::stream::plant::{PlantRow, Tag};
 
 /// The topic of a row.
@@ -123,7 +124,7 @@ async fn deliver(options: MqttOptions, mut rows: mpsc::Receiver<Vec<u8>>, progre
                 return;
             }
         };
-        let _ = writeln!(std::io::stderr(), "headwater: broker: {why}");
+        print_notice(format!("broker: {why}"));
         tokio::time::sleep(RETRY).await;
     }
 }

@@ -17,14 +17,15 @@
 //! # The hand-written trainer of proprietary filters
 //!
 //! candle spends most of a narrow network's time between its operations. The pass of [`backward`] with
-//! [`adam`] works on eight windows side by side. CPU seconds of all threads for 3 passes over 4000 rows
+//! [`adam`] works on eight windows side by side, with the widest registers of the machine. CPU seconds of
+//! all threads for 3 passes over 4000 rows
 //! (`cargo test --release --lib how_much_faster -- --ignored --nocapture`):
 //!
 //! | filter | by hand | by candle | ratio | ratio without the gain |
 //! |---|---|---|---|---|
-//! | paper's form, 4 sensors | 0.48 | 3.38 | 7.0 | 13.1 |
-//! | paper's form, 9 sensors | 0.56 | 3.47 | 6.2 | 11.4 |
-//! | residual form, 9 sensors | 1.00 | 4.36 | 4.4 | 10.3 |
+//! | paper's form, 4 sensors | 0.42 | 3.50 | 8.3 | 16.4 |
+//! | paper's form, 9 sensors | 0.44 | 3.51 | 8.0 | 17.2 |
+//! | residual form, 9 sensors | 0.77 | 4.44 | 5.8 | 18.5 |
 //!
 //! The filter's gain comes from [`gain`] in both cases, as candle has no Jacobians; the last column
 //! compares what is left. Tests hold the two together: the gradient of a batch
@@ -383,8 +384,8 @@ impl Job<'_> {
         TrainReport {
             samples,
             epoch_loss: course.epoch_loss,
-            held_out_mse: mean_square(held_out),
-            persistence_mse: mean_square(&persistence),
+            held_out_mse: mean_square([held_out]),
+            persistence_mse: mean_square([&persistence]),
             stopped: course.stopped,
         }
     }
@@ -399,11 +400,12 @@ fn persistence(rows: &ArrayView2<f32>) -> Array2<f32> {
     change
 }
 
-/// Mean square of what was measured after the filter has settled.
-fn mean_square(residuals: &Array2<f32>) -> Option<f64> {
-    let settled = residuals.axis_iter(Axis(0)).skip(SETTLING);
-    let (sum, n) = settled
-        .flatten()
+/// Mean square of all residuals that were measured after the filter has settled.
+pub(crate) fn mean_square<'a>(residuals: impl IntoIterator<Item = &'a Array2<f32>>) -> Option<f64> {
+    let settled = |rows: &'a Array2<f32>| rows.axis_iter(Axis(0)).skip(SETTLING).flatten();
+    let (sum, n) = residuals
+        .into_iter()
+        .flat_map(settled)
         .filter(|r| r.is_finite())
         .fold((0.0, 0usize), |(sum, n), r| (sum + f64::from(*r).powi(2), n + 1));
     (n > 0).then(|| sum / n as f64)

@@ -176,11 +176,7 @@ pub(crate) enum Why {
     Unlinked,
     /// Its number is not the next.
     #[error("expected record {expected}, found record {found}")]
-    Sequence {
-        expected: u64,
-        /// The number it has.
-        found: u64,
-    },
+    Sequence { expected: u64, found: u64 },
     /// The last line has no line end: a write was cut short, and the lines before are sound.
     #[error("the last line was cut short; the lines before it are sound")]
     Torn,

@@ -35,7 +35,6 @@ pub(crate) struct FilterMemory {
     known: Known,
 }
 
-/// How a memory is known.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub(crate) enum Known {
@@ -144,7 +143,6 @@ impl FilterMemory {
         Ok(Self { stride: self.stride.max(1), ..self })
     }
 
-    /// γ.
     pub(crate) fn contraction(&self) -> f64 {
         self.contraction
     }

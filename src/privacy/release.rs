@@ -154,7 +154,6 @@ pub(crate) enum Spend {
     Gaussian {
         /// Δ: the most that one sample can move the query.
         sensitivity: f64,
-        /// σ.
         sigma: f64,
     },
     /// Randomised response.

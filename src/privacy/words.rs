@@ -55,7 +55,7 @@ fn protected(settings: &PrivacySettings, mode: Mode) -> Vec<String> {
         "Measurements never leave their client. What leaves it at a step is {leaves}. Every release is \
          entered in the client's ledger."
     )];
-    said.extend(settings.epsilon_flag.map(|epsilon| answers(epsilon, settings.symbol, mode)));
+    said.extend(settings.epsilon_flag.map(|epsilon| answers(epsilon, settings, mode)));
     if mode == Mode::Paper {
         said.extend(settings.epsilon_flag_a.map(|epsilon| {
             let truth = Response::binary(epsilon).map_or(1.0, |response| response.truth());
@@ -137,8 +137,12 @@ fn not_protected(session: &Session, mode: Mode) -> Vec<String> {
     let mut said = Vec::new();
     if settings.epsilon_flag.is_none() {
         said.push(format!(
-            "{} are sent unprotected: anyone who listens knows at every step how usual it was.",
-            if mode == Mode::Paper { "Flags" } else { "Symbols" }
+            "{} sent unprotected: anyone who listens knows at every step how usual it was.",
+            match (mode, settings.epsilon_flag_a) {
+                (Mode::Paper, Some(_)) => "Z_c is",
+                (Mode::Paper, None) => "Flags are",
+                (Mode::Evidence, _) => "Symbols are",
+            }
         ));
     }
     for (state, _) in states(settings).iter().filter(|(_, epsilon)| epsilon.is_none()) {
@@ -217,12 +221,12 @@ fn evidence_releases(session: &Session) -> Vec<String> {
     ];
     if session.tells_severity() {
         let protected = match settings.epsilon_flag {
-            Some(epsilon) => format!("noised like a symbol (ε {epsilon} more)"),
+            Some(epsilon) => format!("noised like a symbol (ε {epsilon} more each)"),
             None => "unprotected".to_owned(),
         };
         said.push(format!(
-            "The first symbol {told} after another one comes with its severity, one of 32 half octaves, \
-             {protected}."
+            "The first and the third symbol {told} of a burst come with their severity, one of 32 half \
+             octaves each, {protected}."
         ));
     }
     if session.thresholds.tier == Tier::States {
@@ -243,24 +247,29 @@ fn evidence_releases(session: &Session) -> Vec<String> {
     said
 }
 
-fn answers(epsilon: f64, alphabet: Alphabet, mode: Mode) -> String {
+/// How often what is noised with `epsilon_flag` is true. In paper mode that is Z_c alone where Z_a has another
+/// ε.
+fn answers(epsilon: f64, settings: &PrivacySettings, mode: Mode) -> String {
+    let alphabet = settings.symbol;
+    let is_of_both = settings.epsilon_flag_a.is_none_or(|of_a| of_a.total_cmp(&epsilon).is_eq());
     let (what, others, symbols) = match (mode, alphabet) {
-        (Mode::Paper, _) => ("flag", "the other", 2),
+        (Mode::Paper, _) if is_of_both => ("Each flag", "the other", 2),
+        (Mode::Paper, _) => ("Z_c", "the other", 2),
         (Mode::Evidence, Alphabet::Graded) => {
-            ("symbol", "one of the four others", alphabet.symbols())
+            ("Each symbol", "one of the four others", alphabet.symbols())
         }
-        (Mode::Evidence, Alphabet::OneBit) => ("bit", "the other", alphabet.symbols()),
+        (Mode::Evidence, Alphabet::OneBit) => ("Each bit", "the other", alphabet.symbols()),
     };
     let truth = Response::new(epsilon, symbols).map_or(1.0, |response| response.truth());
     if truth > NEARLY_SURE {
         let one_in = 1.0 / (1.0 - truth).max(1e-9);
         return format!(
-            "Each {what} is true but for one in {one_in:.0} (ε {epsilon}): a reader can be \
+            "{what} is true but for one in {one_in:.0} (ε {epsilon}): a reader can be \
              nearly sure of it."
         );
     }
     format!(
-        "Each {what} is true with a chance of {:.0} %, and otherwise {others} (ε {epsilon}): no reader can \
+        "{what} is true with a chance of {:.0} %, and otherwise {others} (ε {epsilon}): no reader can \
          be sure of a single one.",
         100.0 * truth
     )
@@ -371,6 +380,18 @@ mod tests {
     }
 
     #[test]
+    fn a_flag_with_an_epsilon_of_its_own_is_told_by_its_name() {
+        let same = all("epsilon_flag: 6", Mode::Paper);
+        assert!(same.contains("Each flag is true but for one in"), "{same}");
+        let own = all("epsilon_flag: 6, epsilon_flag_a: 1", Mode::Paper);
+        assert!(own.contains("Z_c is true but for one in 404"), "{own}");
+        assert!(own.contains("it is true with a chance of 73 % (ε 1)"), "{own}");
+        assert!(!own.contains("Each flag"), "{own}");
+        let open = all("epsilon_flag_a: 1", Mode::Paper);
+        assert!(open.contains("Z_c is sent unprotected") && !open.contains("Flags are"), "{open}");
+    }
+
+    #[test]
     fn one_bit_is_told_truly_more_often_than_a_grade() {
         let graded = all("epsilon_flag: 2", Mode::Evidence);
         assert!(graded.contains("five grades") && graded.contains("65 %"), "{graded}");
@@ -407,8 +428,8 @@ mod tests {
         assert!(limited.contains("sends nothing about its calibration"), "{limited}");
         assert!(all("reveal_sensor: true", Mode::Evidence).contains("which of its sensors"));
         assert!(!all("reveal_sensor: true", Mode::Paper).contains("which of its sensors"));
-        assert!(all("tell_severity: true", Mode::Evidence).contains("its severity"));
-        assert!(!all("tell_severity: false", Mode::Evidence).contains("its severity"));
+        assert!(all("tell_severity: true", Mode::Evidence).contains("their severity"));
+        assert!(!all("tell_severity: false", Mode::Evidence).contains("their severity"));
     }
 
     #[test]

@@ -207,7 +207,6 @@ fn flag_byte(flags: Option<Flags>) -> u8 {
     flags.map_or(0, |flags| 1 + u8::from(flags.z_c) + 2 * u8::from(flags.z_a))
 }
 
-/// Whether a byte is one of flags.
 fn is_flag_byte(byte: u8) -> bool {
     byte <= 4
 }

@@ -14,7 +14,7 @@ use super::export::{ExportError, Stretch};
 use super::{RecordError, Recording};
 use crate::fact::Fact;
 use crate::incident::{Edit, Event, Incident};
-use crate::session::{Clock, Mode};
+use crate::session::Clock;
 
 pub(crate) use self::html::write as html;
 pub(crate) use self::markdown::write as markdown;
@@ -22,7 +22,6 @@ pub(crate) use self::markdown::write as markdown;
 /// How much is shown before the onset of an incident, and after its end.
 const AROUND: SignedDuration = SignedDuration::from_mins(10);
 
-/// What a report is about.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) enum About {
     Incident(u64),
@@ -165,11 +164,7 @@ impl Report {
         };
         let (from, to) = (clock.date_time(stretch.from), clock.date_time(stretch.to));
         let mut head = vec![("session", session.name.clone()), ("from", from), ("to", to)];
-        let mode = match recording.mode()? {
-            Mode::Evidence => "evidence",
-            Mode::Paper => "paper",
-        };
-        head.push(("method", mode.to_owned()));
+        head.push(("method", recording.mode()?.word().to_owned()));
         head.push(("noise", recording.known(Both, "randomness")?));
         head.push(("session SHA-256", recording.known(Both, "session_sha256")?));
         if let Some(models) = recording.about(Both, "models_sha256")? {

@@ -13,7 +13,9 @@ use serde::{Deserialize, Serialize, de::DeserializeOwned};
 use thiserror::Error;
 
 use self::words::Follow;
-pub(crate) use self::words::{Down, Foretold, Holds, Lesson, Ready, Step, Up, rows, stretches};
+pub(crate) use self::words::{
+    Down, Holds, Lesson, PredictionPart, Ready, Step, Up, rows, stretches,
+};
 use crate::base::digest::sha256;
 
 /// The version of topics and envelopes.

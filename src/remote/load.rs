@@ -22,7 +22,6 @@ use crate::base::digest::sha256;
 use crate::session::{Mode, Tier};
 use crate::stream::Continuity;
 
-/// What was measured.
 #[derive(Debug, Clone)]
 pub(crate) struct Measured {
     /// Until every site had connected and enrolled.

@@ -61,7 +61,6 @@ pub(crate) struct Options<'a> {
     pub(crate) board: SharedBoard,
 }
 
-/// How a site ended.
 #[derive(Debug)]
 pub(crate) struct Ended {
     pub(crate) ledger: Option<Ledger>,

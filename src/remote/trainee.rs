@@ -5,10 +5,11 @@
 //! killed begins the training anew, and everybody with it.
 
 use super::RemoteError;
-use super::envelope::{Down, Foretold, Lesson, Ready, Up, nanosecond, rows, seal, stretches};
+use super::envelope::{Down, Lesson, PredictionPart, Ready, Up, nanosecond, rows, seal, stretches};
 use crate::engine::prepare::PrepareError;
 use crate::engine::prepare::apart::{ServerPart, SiteModels, SitePart, unwatched};
-use crate::federation::apart::{Plan, Schedule, SiteHalf};
+use crate::federation::apart::SiteHalf;
+use crate::federation::schedule::{Plan, Schedule};
 use crate::privacy::Trained;
 use crate::session::Session;
 use crate::wire::{Outgoing, ToSite};
@@ -211,8 +212,8 @@ impl<'a> Trainee<'a> {
     }
 
     /// Takes a part of what the server foretells.
-    fn foretold(&mut self, foretold: &Foretold) -> Result<Reply, PrepareError> {
-        let Foretold { attempt, stretch, part, explainer, messages } = foretold;
+    fn foretold(&mut self, foretold: &PredictionPart) -> Result<Reply, PrepareError> {
+        let PredictionPart { attempt, stretch, part, explainer, messages } = foretold;
         let (attempt, stretch, part) = (*attempt, *stretch, *part);
         let messages: Result<Vec<ToSite>, _> = messages.iter().map(|m| ToSite::decode(m)).collect();
         let training = self.training.as_mut().filter(|training| training.attempt == attempt);

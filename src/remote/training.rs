@@ -21,12 +21,13 @@ use super::desk::Desk;
 use super::envelope::{self, nanosecond, rows, stretches};
 use super::envelope::{Down, Holds, Lesson, MOST_BYTES, MOST_OF_A_ROUND, MOST_ROWS, Ready, Up};
 use super::inquiry::{Broken, Inquiry, Unfit};
-use crate::engine::influence::{self, Foretold};
+use crate::engine::influence::{self, ClientPredictions};
 use crate::engine::prepare::PrepareError;
 use crate::engine::prepare::apart::{ServerModels, ServerPart};
 use crate::federation::FederationError;
 use crate::federation::History;
-use crate::federation::apart::{Plan, Schedule, ServerCourse};
+use crate::federation::apart::ServerCourse;
+use crate::federation::schedule::{Plan, Schedule};
 use crate::server::influence::heard::Heard;
 use crate::session::Session;
 use crate::session::settings::Federation;
@@ -255,15 +256,15 @@ fn train(
 }
 
 /// Tells every site what others foretell of it, part by part (tier 2).
-fn foretell(desk: &mut Desk, attempt: u64, foretold: &[Foretold]) -> Result<(), Broken> {
+fn foretell(desk: &mut Desk, attempt: u64, foretold: &[ClientPredictions]) -> Result<(), Broken> {
     for stretch in [0_u8, 1] {
-        let of = |client: &Foretold| client.stretches[usize::from(stretch)].len();
+        let of = |client: &ClientPredictions| client.stretches[usize::from(stretch)].len();
         let most = foretold.iter().map(of).max().unwrap_or(0);
         // A site is told of both stretches, also where there is nothing to tell.
         for part in 0..most.div_ceil(PART).max(1) {
             let number = u32::try_from(part).unwrap_or(u32::MAX);
             let words = to_all(desk, |client| {
-                let Some(Foretold { explainer, stretches }) = foretold.get(client) else {
+                let Some(ClientPredictions { explainer, stretches }) = foretold.get(client) else {
                     return Down::Models;
                 };
                 let of_part = stretches[usize::from(stretch)].iter().skip(part * PART).take(PART);
@@ -272,7 +273,7 @@ fn foretell(desk: &mut Desk, attempt: u64, foretold: &[Foretold]) -> Result<(), 
                     message.encode(&mut bytes);
                     bytes
                 };
-                Down::Foretold(envelope::Foretold {
+                Down::Foretold(envelope::PredictionPart {
                     attempt,
                     stretch,
                     part: number,

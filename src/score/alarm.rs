@@ -1,11 +1,16 @@
 //! One alarm, and the alarms of a run gathered from its facts.
+//!
+//! An alarm is not a fact's incident: it is also read from tables and from lines of other programs, which
+//! have fewer fields, and it keeps how the root moved from fact to fact.
 
 use std::cmp::Ordering;
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 
 use jiff::Timestamp;
+use serde::{Deserialize, Deserializer};
 
 use super::course::Course;
+use super::read::When;
 
 /// One alarm, as far as it is judged.
 #[derive(Debug, Clone, PartialEq)]
@@ -47,18 +52,23 @@ impl Alarm {
     }
 }
 
-/// The part of an `opened` or `updated` fact that is scored. What is absent stays as it was.
-#[derive(Debug, Clone)]
+/// The part of an `opened` or `updated` fact that is scored: of a run, or of a line that another program
+/// wrote. What is absent stays as it was.
+#[derive(Debug, Clone, Deserialize)]
 pub(crate) struct AlarmUpdate {
     pub(crate) incident: u64,
+    #[serde(deserialize_with = "when")]
     pub(crate) time: Timestamp,
+    #[serde(default, deserialize_with = "present")]
     pub(crate) root: RootUpdate,
+    #[serde(default, deserialize_with = "pairs")]
     pub(crate) posterior: Option<Vec<(String, f64)>>,
-    pub(crate) effects: Option<Vec<String>>,
+    pub(crate) effects: Option<Vec<Effect>>,
     pub(crate) step: Option<u64>,
     pub(crate) silent_source: Option<String>,
-    /// The sensor of the root that deviates most, where it says so.
-    pub(crate) sensor: Option<String>,
+    /// The sensors of the root that deviate most, where it says so.
+    #[serde(default)]
+    pub(crate) sensors: Vec<String>,
 }
 
 #[derive(Debug, Clone, Default)]
@@ -67,6 +77,25 @@ pub(crate) enum RootUpdate {
     Unchanged,
     /// This root, or none that can be named.
     To(Option<String>),
+}
+
+#[derive(Debug, Clone, Deserialize)]
+pub(crate) struct Effect {
+    pub(crate) client: String,
+}
+
+fn when<'de, D: Deserializer<'de>>(value: D) -> Result<Timestamp, D::Error> {
+    When::deserialize(value).map(|when| when.0)
+}
+
+/// Distinguishes `"root": null`, which names no client, from no `root` at all.
+fn present<'de, D: Deserializer<'de>>(value: D) -> Result<RootUpdate, D::Error> {
+    Option::deserialize(value).map(RootUpdate::To)
+}
+
+fn pairs<'de, D: Deserializer<'de>>(value: D) -> Result<Option<Vec<(String, f64)>>, D::Error> {
+    let map = Option::<BTreeMap<_, _>>::deserialize(value)?;
+    Ok(map.map(|posterior| posterior.into_iter().collect()))
 }
 
 /// The alarms of a run, gathered from its facts in their order. Of an incident its opening counts as the
@@ -101,9 +130,11 @@ impl Alarms {
             alarm.root = root;
         }
         alarm.posterior = update.posterior.unwrap_or(std::mem::take(&mut alarm.posterior));
-        alarm.effects = update.effects.unwrap_or(std::mem::take(&mut alarm.effects));
+        if let Some(effects) = update.effects {
+            alarm.effects = effects.into_iter().map(|effect| effect.client).collect();
+        }
         alarm.course.take(alarm.root.as_ref(), update.step, false);
-        alarm.course.take_sensor(alarm.root.as_ref(), update.sensor);
+        alarm.course.take_sensor(alarm.root.as_ref(), update.sensors.into_iter().next());
         alarm.course.take_effects(alarm.effects.iter(), update.time);
         alarm.course.silent_source = update.silent_source;
         Some(())

@@ -4,15 +4,15 @@
 //! Facts without a part in the score are skipped. The summary says how long was watched. A run that was
 //! stopped may leave a last line that breaks off: it is skipped, and the report names it.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::HashMap;
 use std::path::Path;
 
 use jiff::Timestamp;
-use serde::{Deserialize, Deserializer};
+use serde::Deserialize;
 
 use super::error::ScoreError;
 use super::read::{Table, When, text_until_cut};
-use super::{Alarm, AlarmUpdate, Alarms, RootUpdate, Watched};
+use super::{Alarm, AlarmUpdate, Alarms, Watched};
 
 const FACTS: &str = "facts of `headwater run --json`, one object a line, such as {\"fact\": \
                      \"opened\", \"incident\": 1, \"time\": \"2022-08-12T16:00:20Z\", \"root\": \
@@ -47,26 +47,6 @@ struct Fact<'a> {
     fact: std::borrow::Cow<'a, str>,
 }
 
-/// `opened` and `updated`.
-#[derive(Deserialize)]
-struct Update {
-    incident: u64,
-    time: When,
-    #[serde(default, deserialize_with = "present")]
-    root: RootUpdate,
-    posterior: Option<BTreeMap<String, f64>>,
-    effects: Option<Vec<Effect>>,
-    step: Option<u64>,
-    silent_source: Option<String>,
-    #[serde(default)]
-    sensors: Vec<String>,
-}
-
-#[derive(Deserialize)]
-struct Effect {
-    client: String,
-}
-
 #[derive(Deserialize)]
 struct Closed {
     incident: u64,
@@ -83,27 +63,6 @@ struct Summary {
 #[derive(Deserialize)]
 struct SummaryScore {
     days: Option<f64>,
-}
-
-/// Distinguishes `"root": null`, which names no client, from no `root` at all.
-fn present<'de, D: Deserializer<'de>>(value: D) -> Result<RootUpdate, D::Error> {
-    Option::deserialize(value).map(RootUpdate::To)
-}
-
-impl From<Update> for AlarmUpdate {
-    fn from(update: Update) -> Self {
-        let effects = update.effects.map(|list| list.into_iter().map(|e| e.client).collect());
-        Self {
-            incident: update.incident,
-            time: update.time.0,
-            root: update.root,
-            posterior: update.posterior.map(|posterior| posterior.into_iter().collect()),
-            effects,
-            step: update.step,
-            silent_source: update.silent_source,
-            sensor: update.sensors.into_iter().next(),
-        }
-    }
 }
 
 fn from_facts(file: &Path, text: &str) -> Result<AlarmFile, ScoreError> {
@@ -132,18 +91,18 @@ fn from_facts(file: &Path, text: &str) -> Result<AlarmFile, ScoreError> {
         };
         match fact.fact.as_ref() {
             "opened" => {
-                let update: Update = serde_json::from_str(line).map_err(json)?;
+                let update: AlarmUpdate = serde_json::from_str(line).map_err(json)?;
                 let incident = update.incident;
                 if let Some(before) = opened_on.insert(incident, number) {
                     let what = format!("incident {incident} was opened on line {before} already");
                     return Err(wrong(what));
                 }
-                alarms.open(update.into());
+                alarms.open(update);
             }
             "updated" => {
-                let update: Update = serde_json::from_str(line).map_err(json)?;
+                let update: AlarmUpdate = serde_json::from_str(line).map_err(json)?;
                 let incident = update.incident;
-                alarms.update(update.into()).ok_or_else(|| unopened(incident, "updated"))?;
+                alarms.update(update).ok_or_else(|| unopened(incident, "updated"))?;
             }
             "closed" => {
                 let Closed { incident, time } = serde_json::from_str(line).map_err(json)?;

@@ -1,4 +1,7 @@
-//! A disturbance as the sequential decision follows it. The annunciator makes an incident of it.
+//! A disturbance as the sequential decision follows it: clients by number, times in steps.
+//!
+//! It is not the incident: the annunciator makes one incident of several disturbances with the same root,
+//! and incidents without any, of a client that is alone or of Table 1.
 
 use serde::{Deserialize, Serialize};
 
@@ -130,7 +133,6 @@ pub(crate) enum Closing {
     MethodChanged,
     /// It has the same root as another incident and is counted there.
     Merged {
-        /// Number of that one.
         into: u64,
     },
 }

@@ -102,7 +102,7 @@ pub(crate) enum Report {
     /// Two of them: how surprising the step is to the client alone, and what of it the others do
     /// not explain (tier 2).
     Informed(Symbol, Symbol),
-    /// A symbol with its severity, at the beginning of a burst of highest ones.
+    /// A highest symbol with its severity: the first or the third of a burst.
     Severe(Symbol, u8),
     /// The first symbol after the client's watch was raised.
     Raised(Symbol),

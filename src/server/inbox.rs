@@ -62,7 +62,6 @@ impl Inbox {
         }
     }
 
-    /// The step it is for.
     pub(crate) fn step(&self) -> u64 {
         self.step
     }

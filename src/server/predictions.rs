@@ -1,6 +1,6 @@
 //! Tier 2 at the server: what one client's state explains of another's next ε, sent before each step.
 
-use super::influence::foretell::{Foreteller, Memory};
+use super::influence::foretell::{Memory, StatePredictor};
 use super::influence::heard::Heard;
 use crate::base::rng;
 use crate::privacy::{
@@ -14,7 +14,7 @@ const BACK: u64 = 0x5C;
 /// The server's model of influence at work.
 #[derive(Debug)]
 pub(crate) struct Predictions {
-    foreteller: Foreteller,
+    foreteller: StatePredictor,
     memory: Memory,
     /// The way back to each client.
     channels: Vec<Channel>,
@@ -25,7 +25,7 @@ pub(crate) struct Predictions {
 impl Predictions {
     /// Predictions with the noise of gradients on them, drawn from `seed` and the client.
     pub(crate) fn new(
-        foreteller: &Foreteller,
+        foreteller: &StatePredictor,
         hooks: &Hooks<'_>,
         seed: u64,
     ) -> Result<Self, PrivacyError> {

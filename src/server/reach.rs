@@ -78,7 +78,6 @@ impl Reach {
         (0..self.clients).filter(move |from| self.direct[from * self.clients + client])
     }
 
-    /// Whether no client reaches `client`.
     pub(crate) fn is_source(&self, client: usize) -> bool {
         !(0..self.clients).any(|from| self.reaches(from, client))
     }

@@ -10,7 +10,7 @@
 use std::ops::Range;
 
 use super::inbox::Receipt;
-use super::together::{Look, Together};
+use super::together::{Look, StateCorrelation};
 use crate::nn::kernel::WeightsError;
 use crate::nn::online::{Descent, Learner};
 use crate::nn::weights::LstmFc;
@@ -115,7 +115,7 @@ impl Rounds {
     }
 
     /// How states moved together since [`Rounds::look_anew`].
-    pub(crate) fn together(&self) -> Option<Together> {
+    pub(crate) fn together(&self) -> Option<StateCorrelation> {
         let states = self.spans.iter().map(Range::len).collect();
         self.look.as_ref()?.together(states)
     }

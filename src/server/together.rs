@@ -49,7 +49,7 @@ impl Estimator {
 
 /// Correlations of the states of all clients, by estimator.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub(crate) struct Together {
+pub(crate) struct StateCorrelation {
     /// Number of states of each client.
     pub(crate) states: Vec<usize>,
     /// Rounds that the server looked at.
@@ -57,7 +57,7 @@ pub(crate) struct Together {
     maps: Vec<(Estimator, Vec<f32>)>,
 }
 
-impl Together {
+impl StateCorrelation {
     /// The correlations of one estimator's states.
     pub(crate) fn map(&self, of: Estimator) -> Option<Map<'_>> {
         let (_, values) = self.maps.iter().find(|(known, _)| *known == of)?;
@@ -156,10 +156,10 @@ impl Look {
     }
 
     /// What it comes to for clients of `states` states; nothing after a few rounds.
-    pub(super) fn together(&self, states: Vec<usize>) -> Option<Together> {
+    pub(super) fn together(&self, states: Vec<usize>) -> Option<StateCorrelation> {
         let rounds = self.moments.iter().map(Moments::count).min().unwrap_or(0);
         let maps = Estimator::ALL.into_iter().zip(self.moments.iter().map(Moments::correlation));
-        (rounds >= LEAST).then(|| Together { states, rounds, maps: maps.collect() })
+        (rounds >= LEAST).then(|| StateCorrelation { states, rounds, maps: maps.collect() })
     }
 }
 
@@ -167,7 +167,7 @@ impl Look {
 mod tests {
     use super::*;
 
-    fn looked(rounds: usize) -> Option<Together> {
+    fn looked(rounds: usize) -> Option<StateCorrelation> {
         let mut look = Look::new(3).expect("few states");
         look.take([&[7.0, 7.0, 7.0]; 3]);
         look.anew();

@@ -48,7 +48,7 @@ pub(crate) struct PrivacySettings {
     pub(crate) budget: Option<BudgetSettings>,
     /// Whether a root cause may say which of its sensors deviate most.
     pub(crate) reveal_sensor: bool,
-    /// Whether a client sends how severe the first step of a burst is: it breaks ties between clients that
+    /// Whether a client sends how severe the first and the third step of a burst are: it breaks ties between clients that
     /// are struck at once. Where the session declares who affects whom, that does. It is written only where
     /// it is asked for, so that older ledgers and models still fit.
     #[serde(skip_serializing_if = "std::ops::Not::not")]

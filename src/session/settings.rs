@@ -71,6 +71,9 @@ pub(crate) struct ModelSettings {
     pub(crate) optimiser: Optimiser,
     /// How long steps of online training stay as large as they begin.
     pub(crate) step_size: StepSize,
+    /// Sensors that repeat another are watched too, as the paper does.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub(crate) repeated_sensors: bool,
     /// No key of a session: what `headwater study deviations` does as the paper prints it.
     #[serde(skip)]
     pub(crate) printed: &'static [Printed],
@@ -91,8 +94,6 @@ pub(crate) enum Printed {
     NoMemory,
     /// H at the estimate of the step before.
     EarlierJacobian,
-    /// A sensor that repeats another is watched.
-    RepeatedSensors,
 }
 
 impl ModelSettings {
@@ -132,6 +133,7 @@ impl Default for ModelSettings {
             eta3: 1e-3,
             optimiser: Optimiser::Adam,
             step_size: StepSize::Decaying,
+            repeated_sensors: false,
             printed: &[],
         }
     }
@@ -197,6 +199,16 @@ pub(crate) enum Mode {
     Evidence,
     /// The published method: flags at a percentile and the look-up table.
     Paper,
+}
+
+impl Mode {
+    /// Its name for a reader.
+    pub(crate) fn word(self) -> &'static str {
+        match self {
+            Self::Evidence => "evidence",
+            Self::Paper => "paper",
+        }
+    }
 }
 
 /// When a residual counts as anomalous.
@@ -308,7 +320,6 @@ impl std::fmt::Display for Vote {
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "String")]
 pub(crate) struct Span {
-    /// In seconds.
     pub(crate) seconds: f64,
 }
 

@@ -32,11 +32,11 @@ pub(crate) fn grader_with_traces(
 ) -> Result<(GraderFit, [Trace; 2]), WeightsError> {
     let mut model = VendorModel::new(watching)?;
     let fit = recorded(&mut model, &material.fit.view(), &material.fit_inputs.view());
-    let whitening = Whitening::fit(&fit, SETTLING);
-    let traces = traces(material, watching, sending, &whitening)?;
     let calibration =
         recorded(&mut model, &material.calibration.view(), &material.calibration_inputs.view());
-    Ok((completed(GraderFit::calibrated(whitening, &calibration), material), traces))
+    let grader = GraderFit::new(&fit, &calibration);
+    let traces = traces(material, watching, sending, grader.whitening())?;
+    Ok((completed(grader, material), traces))
 }
 
 /// With what is known of the rows themselves.

@@ -2,15 +2,16 @@
 //!
 //! Measurements, residuals and distances stay here.
 
+mod calibration;
+
 use ndarray::ArrayView2;
 use serde::{Deserialize, Serialize};
 
 use super::new_normal::NewNormal;
 use super::sensor::SensorRanking;
-use super::settling;
 use super::standing::{StandingStates, StandingWatch};
 use super::stretch::Stretch;
-use super::whitening::{Past, Recording, Sample, Whitening};
+use super::whitening::{Past, Sample, Whitening};
 use crate::evidence::symbol::{Grading, LevelCuts, Symbol};
 use crate::evidence::threshold::NominalDistances;
 use crate::nn::kernel::gaussian::{Gaussian, RIDGE};
@@ -157,32 +158,6 @@ impl Standing {
 }
 
 impl GraderFit {
-    /// Fits the whitening on one nominal stretch and calibrates on another: what was fitted looks
-    /// better than what comes.
-    ///
-    /// # Panics
-    /// If the recordings are of no sensor.
-    pub(crate) fn new(fit: &Recording, calibration: &Recording) -> Self {
-        Self::calibrated(Whitening::fit(fit, SETTLING), calibration)
-    }
-
-    /// Calibrates on a nominal stretch. Steps that are not judged do not count.
-    pub(super) fn calibrated(whitening: Whitening, calibration: &Recording) -> Self {
-        let settling = settling::of(&whitening, calibration);
-        let rows = &whitening.rows(calibration, settling)[..];
-        let sensors = whitening.sensors();
-        let mut nominal = Nominal::fit(sensors, rows);
-        let distances = rows.chunks_exact(sensors.max(1)).map(|row| nominal.squared(row)).collect();
-        Self {
-            whitening,
-            nominal: nominal.gaussian,
-            distances,
-            standing: Standing::default(),
-            stretches: Vec::new(),
-            settling,
-        }
-    }
-
     /// The same with another number of steps that do not count at the start of a run.
     pub(super) fn with_settling(self, settling: usize) -> Self {
         Self { settling, ..self }
@@ -368,6 +343,7 @@ mod tests {
     use crate::base::rng;
     use crate::evidence::likelihood::Hypotheses;
     use crate::evidence::symbol::LevelCounts;
+    use crate::site::whitening::Recording;
     use rand_distr::{Distribution as _, StandardNormal};
 
     /// White residuals of two sensors with a step of `shift` on the second from `at` on.

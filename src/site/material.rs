@@ -15,7 +15,6 @@ use super::training::SiteData;
 use crate::nn::train::Job;
 use crate::nn::train::sensors::duplicates;
 use crate::nn::weights::ProprietaryWeights;
-use crate::session::settings::Printed;
 use crate::session::{ModelSettings, Proprietary, Session, Source};
 use crate::stream::decimate::Decimated;
 use crate::stream::resolution::{Grids, Resolution};
@@ -229,8 +228,7 @@ impl Material {
                     delivered(&names, &views[c])
                 } else {
                     let steps: Vec<_> = layout.span(c).map(|i| grids.coarsest(i)).collect();
-                    let keeps = session.model.is_printed(Printed::RepeatedSensors);
-                    own_view(&names, &fit[c].rows, &steps, keeps)
+                    own_view(&names, &fit[c].rows, &steps, session.model.repeated_sensors)
                 };
                 let unmodelled = unmodelled(&names, &left_out);
                 let nominal = [&fit[c].rows[..], &calibration[c].rows[..]];

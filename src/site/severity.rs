@@ -1,10 +1,10 @@
-//! How severe the first highest symbol of a burst is, sent with it.
+//! How severe the first and the third highest symbol of a burst are, sent with them.
 //!
-//! A burst begins with a highest symbol after one that is not. That follows from the symbols that were released,
-//! so it reveals nothing more. The severity has a randomised response of its own, with the ε of a symbol,
-//! and is entered in the ledger. It is sent only where the session asks for it.
+//! A burst begins with a highest symbol after one that is not. When a severity is sent follows from the symbols
+//! that were released, so it reveals nothing more. Each severity has a randomised response of its own,
+//! with the ε of a symbol, and is entered in the ledger. It is sent only where the session asks for it.
 
-use crate::evidence::severity::SEVERITIES;
+use crate::evidence::severity::{LATER, SEVERITIES};
 use crate::privacy::{
     Account, PrivacyError, Purpose, Randomness, Released, Response, Symbol, Unprotected as _, What,
 };
@@ -15,13 +15,13 @@ pub(super) struct SeveritySender {
     /// Absent: no noise.
     response: Option<Response>,
     random: Randomness,
-    /// The last symbol that was released was of the highest level.
-    was_highest: bool,
+    /// The last symbols that were released and were of the highest level.
+    burst: u32,
 }
 
 impl SeveritySender {
     pub(super) fn new(epsilon: Option<f64>, random: Randomness) -> Result<Self, PrivacyError> {
-        let mut sender = Self { response: None, random, was_highest: false };
+        let mut sender = Self { response: None, random, burst: 0 };
         sender.set_epsilon(epsilon)?;
         Ok(sender)
     }
@@ -33,18 +33,18 @@ impl SeveritySender {
 
     /// A new run begins.
     pub(super) fn reset(&mut self) {
-        self.was_highest = false;
+        self.burst = 0;
     }
 
-    /// The severity of a step whose symbol was released, where a burst begins with it.
+    /// The severity of a step whose symbol was released, where it is the first or the third of a burst.
     pub(super) fn release(
         &mut self,
         is_highest: bool,
         severity: Option<u8>,
         account: &mut Account<'_>,
     ) -> Option<Released<Symbol>> {
-        let was_highest = std::mem::replace(&mut self.was_highest, is_highest);
-        if was_highest || !is_highest {
+        self.burst = if is_highest { self.burst.saturating_add(1) } else { 0 };
+        if self.burst != 1 && self.burst != 1 + LATER {
             return None;
         }
         let severity = Symbol(severity.unwrap_or(0));

@@ -6,6 +6,7 @@
 //! such. A sequential test adds up evidence, which is right only when steps say something new; raw
 //! residuals of any model repeat themselves. Fitted on nominal data; everything stays with the client.
 
+mod crossed;
 mod lags;
 
 use nalgebra::DMatrix;
@@ -167,11 +168,16 @@ impl Whitening {
         let lags = whitening.choose_lags(nominal, settling);
         let mut past = whitening.past_of(lags);
         let mut ridge = Ridge::new(past.u.len(), whitening.sensors);
-        whitening.each_settled(nominal, settling, &mut past, |u, r| ridge.add(u, r));
+        whitening.each_settled(nominal, settling, &mut past, |_, u, r| ridge.add(u, r));
+        whitening.solve(&mut ridge);
+        whitening
+    }
+
+    /// Takes the coefficients of a regression.
+    fn solve(&mut self, ridge: &mut Ridge) {
         let solution: DMatrix<f64> = ridge.solve(LAMBDA);
         // Column-major (regressors × sensors): each sensor's coefficients stand together.
-        whitening.coefficients = solution.as_slice().to_vec();
-        whitening
+        self.coefficients = solution.as_slice().to_vec();
     }
 
     /// What the regressors are made of, before there are coefficients.
@@ -195,23 +201,23 @@ impl Whitening {
         }
     }
 
-    /// Hands out the regressors and the residual of every settled step of a recording.
+    /// Hands out the place, the regressors and the residual of every settled step of a recording.
     fn each_settled(
         &self,
         nominal: &Recording,
         settling: usize,
         past: &mut Past,
-        mut take: impl FnMut(&[f64], &[f64]),
+        mut take: impl FnMut(usize, &[f64], &[f64]),
     ) {
         let mut r = vec![0.0; self.sensors];
-        for (starts, sample) in nominal.iter() {
+        for (t, (starts, sample)) in nominal.iter().enumerate() {
             if starts {
                 Self::forget(past);
             }
             self.expect(past, sample);
             if past.steps >= settling {
                 r.iter_mut().zip(sample.r).for_each(|(r, v)| *r = f64::from(*v));
-                take(&past.u, &r);
+                take(t, &past.u, &r);
             }
             self.remember(past, sample);
         }

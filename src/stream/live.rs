@@ -246,6 +246,11 @@ impl LiveStream {
     }
 }
 
+/// The first line of an error, as far as it fits on a screen.
+fn first_line(why: &str, most: usize) -> String {
+    why.lines().next().unwrap_or_default().chars().take(most).collect()
+}
+
 /// A live source in words.
 pub(crate) fn place(input: &LiveInput) -> String {
     match input {

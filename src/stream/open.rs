@@ -32,7 +32,6 @@ impl Part {
         }
     }
 
-    /// Its stretch in `session`.
     pub(crate) fn stretch(self, session: &Session) -> &Stretch {
         match self {
             Part::Fit => &session.ranges.fit,

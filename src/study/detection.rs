@@ -23,11 +23,8 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use crate::engine::experiment::Failure;
 use crate::engine::prepare::{Prepared, fingerprint, prepare};
-use crate::score::metrics::incident::TAIL;
 use crate::session::settings::Federation;
-use crate::session::{
-    Alphabet, Family, Mode, Proprietary, Session, Source, Span, Tau, TwinSource, Vote,
-};
+use crate::session::{Alphabet, Family, Mode, Proprietary, Session, Source, Tau, TwinSource, Vote};
 
 /// A family of synthetic plants.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -79,7 +76,6 @@ impl Twin {
         session.source =
             Source::Twin(TwinSource { family, clients, delta, ..TwinSource::default() });
         session.mode = Mode::Evidence;
-        session.replay.tail = Span { seconds: TAIL as f64 };
         session.seed = seed;
         if as_published {
             session.model.federate_as_published();

@@ -4,7 +4,7 @@ use serde_json::json;
 
 use super::frame::{Done, Job, StudyError, StudyOptions};
 use crate::engine::experiment::dataset::DatasetSource;
-use crate::engine::experiment::federation::{Effort, FederationExperiment, Results};
+use crate::engine::experiment::federation::{Effort, FederationExperiment, Learned, Results};
 
 /// The name under which results are kept, whichever study needed them first.
 const KEPT_AS: &str = "federation";
@@ -65,12 +65,30 @@ pub(crate) fn by_family(done: &[Done]) -> Result<Vec<(String, Vec<Results>)>, St
     Ok(families)
 }
 
-/// The training of the oracle, for the foot of a table that shows it.
-pub(crate) fn oracle_note(options: &StudyOptions) -> String {
-    let Effort { rows, oracle_epochs, oracle_width, .. } = Effort::new(options.quick);
-    let papers = if oracle_epochs == 10 { "as in the paper" } else { "the paper gives it ten" };
+/// The training of the oracle in these results, by family: for the foot of a table that shows it.
+pub(crate) fn oracle_note(families: &[(String, Vec<Results>)]) -> String {
+    let found =
+        |(family, seeds): &(String, Vec<Results>)| Some((family.clone(), seeds.first()?.learned));
+    let known: Vec<(String, Learned)> = families.iter().filter_map(found).collect();
+    let Some((_, Learned { oracle_epochs, oracle_width, .. })) = known.first() else {
+        return "The oracle was not run.".into();
+    };
+    let papers = if *oracle_epochs == 10 { "as in the paper" } else { "the paper gives it ten" };
+    let rows: Vec<String> =
+        known.iter().map(|(family, learned)| format!("{family} {}", learned.rows)).collect();
+    let delivered: Vec<&str> = (known.iter())
+        .filter(|(_, learned)| learned.delivered_filters)
+        .map(|(family, _)| family.as_str())
+        .collect();
+    let excepted = if delivered.is_empty() {
+        String::new()
+    } else {
+        let families = delivered.join(", ");
+        format!(" Excepted are the filters of {families}, which come with the program.")
+    };
     format!(
         "The oracle sees the raw data of all clients: width {oracle_width}, {oracle_epochs} passes \
-         ({papers}) over the rows that the clients learn from, at most {rows}."
+         ({papers}) over the rows that filters, φ and server learn from: {}.{excepted}",
+        rows.join(", ")
     )
 }

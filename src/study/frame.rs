@@ -16,8 +16,8 @@ use serde_json::Value;
 use thiserror::Error;
 
 pub(crate) use self::keep::Store;
-pub(crate) use self::run::{Progress, Ran, Workshop, run};
-use super::report::Report;
+pub(crate) use self::run::{Progress, Ran, Workshop, before, run};
+use super::report::{Report, Table};
 pub(crate) use crate::engine::experiment::Failure;
 
 /// The options of the command.
@@ -63,6 +63,9 @@ pub(crate) struct Study {
     pub about: &'static str,
     /// Whether it needs data that the user must fetch.
     pub needs_data: bool,
+    /// A table that says something without its jobs, from the results that are kept: it is shown before
+    /// they are done.
+    pub first: Option<FirstTable>,
     /// The work. [`StudyError::NoData`] when it needs data that is not there.
     pub jobs: fn(&StudyOptions) -> Result<Vec<Job>, StudyError>,
     /// The report on finished jobs, in the order of `jobs`; after an interruption not all of them. Name,
@@ -82,6 +85,8 @@ impl Study {
         Ok(Report { study, title, command: options.command(self), ..report })
     }
 }
+
+type FirstTable = fn(&[Done]) -> Result<Table, StudyError>;
 
 type Work = Box<dyn Fn() -> Result<Value, Failure> + Send + Sync>;
 

@@ -14,10 +14,10 @@ use crate::evidence::enrolment::Enrolment;
 use crate::privacy::{Faults, Flag, Quiet, Ranks, Released, Symbol};
 
 /// Version of the encoding. Since version 2 an enrolment states how often the client's watch was raised;
-/// since version 3 a symbol may come with a severity.
-pub(super) const VERSION: u8 = 3;
+/// since version 3 a symbol may come with a severity, since version 4 also the third of a burst.
+pub(super) const VERSION: u8 = 4;
 
-/// The oldest version that is read, for recordings: version 3 only added a kind of message.
+/// The oldest version that is read, for recordings: since then messages were only added.
 const OLDEST: u8 = 2;
 
 /// No message is longer.
@@ -76,7 +76,7 @@ pub(crate) enum Content {
     Faults(Faults),
     /// The sensors that deviate most, when the server asks for them.
     Sensors(Ranks),
-    /// A graded symbol at the beginning of a burst of highest ones, with its severity (evidence mode).
+    /// A highest symbol, the first or the third of a burst, with its severity (evidence mode).
     Severe {
         /// How surprising the step is to the client alone.
         own: u8,
@@ -424,7 +424,7 @@ mod tests {
         assert_eq!(refused.to_string(), "a message whose numbers are not all finite");
         bytes[0] = VERSION + 1;
         let refused = Message::decode(&bytes).unwrap_err();
-        assert_eq!(refused.to_string(), "a message of version 4: expected 3");
+        assert_eq!(refused.to_string(), "a message of version 5: expected 4");
         let long = vec![VERSION; MOST_BYTES + 1];
         assert_eq!(Message::decode(&long), Err(DecodeError::TooLong(MOST_BYTES + 1)));
         assert!(Message::decode(&[]).is_err());

@@ -217,7 +217,8 @@ fn a_console_that_does_not_read_holds_up_nothing_and_changes_no_fact() {
     let folder = tempfile::tempdir().expect("a folder for the test");
     let folder = folder.path();
     let text = "Session(about: \"a short day\", source: Plant(attacks: Only([\"S101\"]), \
-        history_h: 3, hours: 2), sampling: (decimate: Every(5)), thresholds: (arl0: \"8h\"))";
+        history_h: 3, hours: 2), sampling: (decimate: Every(5)), thresholds: (arl0: \"8h\"), \
+        ranges: (fit: (until: \"+1h\"), calibration: (from: \"+1h\", until: \"+3h\"), replay: (from: \"+3h\")))";
     fs::write(folder.join("short.ron"), text).expect("written");
     let run = |more: &[&str]| {
         let mut command = program(folder);

@@ -109,7 +109,8 @@ fn a_live_session_goes_on_where_it_was_and_its_history_has_versions() {
 
 /// Two hours of a day with one attack.
 const SHORT: &str = "Session(about: \"a short day\", source: Plant(attacks: Only([\"S101\"]), \
-    history_h: 3, hours: 2), sampling: (decimate: Every(5)), thresholds: (arl0: \"8h\"))";
+    history_h: 3, hours: 2), sampling: (decimate: Every(5)), thresholds: (arl0: \"8h\"), \
+    ranges: (fit: (until: \"+1h\"), calibration: (from: \"+1h\", until: \"+3h\"), replay: (from: \"+3h\")))";
 
 fn output(folder: &Path, args: &[&str]) -> Output {
     headwater()
@@ -162,8 +163,8 @@ fn faults_of_recordings_are_said_on_the_screen_and_in_words_and_a_recording_is_r
         let text = seen.text();
         text.contains("a: a.hwrec") && text.contains("b: a.hwrec arl0=1000h")
     });
-    // To the onset of the first day's first incident, and on past its alarm: the second day has none.
-    for _ in 0..7 {
+    // To the onset of the first day's third incident, which the second day does not have, and on to its alarm.
+    for _ in 0..4 {
         tty.keys(",");
     }
     for _ in 0..4 {

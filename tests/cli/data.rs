@@ -7,7 +7,10 @@ use std::path::Path;
 use crate::{headwater, shared};
 
 fn stdout(args: &[&str]) -> String {
-    let output = headwater().args(args).output().expect("the program runs");
+    // `check` says more where models are kept. None ever are in this folder.
+    let cache = Path::new(env!("CARGO_TARGET_TMPDIR")).join("no-models");
+    let output = headwater().env("HEADWATER_CACHE", cache).args(args).output();
+    let output = output.expect("the program runs");
     let complaint = String::from_utf8_lossy(&output.stderr);
     assert_eq!(output.status.code(), Some(0), "{args:?}: {complaint}");
     let answer = String::from_utf8(output.stdout).expect("the answer is text");
@@ -89,6 +92,51 @@ fn the_root_of_a_clone_of_the_data_set_is_a_data_folder() {
     }
     let answer = stdout(&["check", "hai-22.04", "--data", text(clone.path())]);
     assert!(answer.contains("in the replay range"), "{answer}");
+}
+
+/// A file of HAI 23.05 with the values of `rows` over and over, at these times.
+fn file_of_hai(path: &Path, header: &str, rows: &[&str], times: impl Iterator<Item = String>) {
+    let lines = times.zip(rows.iter().cycle()).map(|(time, values)| format!("{time},{values}\n"));
+    let text: String = std::iter::once(format!("{header}\n")).chain(lines).collect();
+    fs::write(path, text).expect("the clone can be written");
+}
+
+/// Seconds from midnight of a day of August 2022.
+fn in_august(day: u32, seconds: std::ops::Range<u32>) -> impl Iterator<Item = String> {
+    seconds
+        .map(move |s| format!("2022-08-{day:02} {:02}:{:02}:{:02}", s / 3600, s / 60 % 60, s % 60))
+}
+
+/// The paper's day has eight attacks on the boiler, and the rest of the second file 38.
+#[test]
+fn a_clone_of_hai_23_05_holds_the_eight_attacks_of_the_paper_and_the_38_others() {
+    let clone = tempfile::tempdir().expect("a temporary folder");
+    let (out, release) = (clone.path().join("written"), clone.path().join("hai-23.05"));
+    stdout(&["make", "plant", "--hours", "0.5", "--out", text(&out)]);
+    fs::create_dir(&release).expect("a folder can be made");
+    let plant = fs::read_to_string(out.join("plant.csv")).expect("the half hour was written");
+    let mut lines = plant.lines();
+    let header = lines.next().expect("a header");
+    let rows: Vec<&str> =
+        lines.map(|line| line.split_once(',').expect("time and values").1).collect();
+    let file = |name: &str, times: Box<dyn Iterator<Item = String>>| {
+        file_of_hai(&release.join(name), header, &rows, times);
+    };
+    // Both sessions learn from the first file: one from 10,000 steps, the other from 16 hours.
+    let train = in_august(5, 0..11_000).chain(in_august(5, 16 * 3600..17 * 3600));
+    file("hai-train1.csv", Box::new(train));
+    file("hai-test1.csv", Box::new(in_august(12, 16 * 3600..17 * 3600)));
+    file("hai-test2.csv", Box::new(in_august(17, 0..3600)));
+    let found = |session: &str| {
+        let answer = stdout(&["check", session, "--data", text(clone.path())]);
+        let events = answer.lines().find(|line| line.starts_with("events"));
+        events.unwrap_or_else(|| panic!("no events: {answer}")).to_owned()
+    };
+    let papers = found("hai-23.05-aug-12-paper");
+    assert!(papers.ends_with("in the replay range: 8 P1"), "{papers}");
+    assert!(papers.contains(" 8 of "), "{papers}");
+    let others = found("hai-23.05-test2");
+    assert!(others.contains(" 38 in the replay range: "), "{others}");
 }
 
 #[test]

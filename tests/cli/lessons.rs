@@ -109,6 +109,7 @@ fn sites_with_their_own_data_alone_learn_with_a_server_without_any_what_one_proc
 fn a_lost_round_is_repeated_and_a_server_or_site_killed_in_training_makes_all_begin_anew() {
     let text = "Session(about: \"short\", source: Plant(attacks: Only([\"S101\"]), history_h: 3, \
         hours: 2), sampling: (decimate: Every(5)), thresholds: (arl0: \"8h\"), \
+        ranges: (fit: (until: \"+1h\"), calibration: (from: \"+1h\", until: \"+3h\"), replay: (from: \"+3h\")), \
         privacy: (epsilon_flag: 4.0), model: (federation: Online(passes: 12)))";
     let mut plant = Plant::of(text, "evidence", &[]);
     plant.apart = true;

@@ -77,6 +77,7 @@ fn headwater() -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_headwater"));
     command.env_remove("RUST_BACKTRACE").env("NO_COLOR", "1");
     let own = Path::new(env!("CARGO_TARGET_TMPDIR"));
+    command.env("HEADWATER_CACHE", own.join("cache"));
     command.env("HEADWATER_CONFIG", own.join("config"));
     command.env("HEADWATER_LEDGERS", own.join("ledgers"));
     command.env("HEADWATER_RECORDINGS", own.join("recordings"));

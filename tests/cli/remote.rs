@@ -71,6 +71,7 @@ impl Plant {
     pub(crate) fn new(mode: &'static str) -> Self {
         let session = "Session(about: \"short\", source: Plant(attacks: Only([\"S101\"]), \
             history_h: 3, hours: 2), sampling: (decimate: Every(5)), thresholds: (arl0: \"8h\"), \
+            ranges: (fit: (until: \"+1h\"), calibration: (from: \"+1h\", until: \"+3h\"), replay: (from: \"+3h\")), \
             privacy: (epsilon_flag: 4.0))";
         Self::of(session, mode, &[])
     }

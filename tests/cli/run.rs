@@ -10,7 +10,8 @@ use crate::{headwater, score};
 
 /// Three hours of normal operation and two hours of a day with one attack on the boiler.
 const SHORT: &str = "Session(about: \"a short day\", source: Plant(attacks: Only([\"S101\"]), \
-    history_h: 3, hours: 2), sampling: (decimate: Every(5)), thresholds: (arl0: \"8h\"))";
+    history_h: 3, hours: 2), sampling: (decimate: Every(5)), thresholds: (arl0: \"8h\"), \
+    ranges: (fit: (until: \"+1h\"), calibration: (from: \"+1h\", until: \"+3h\"), replay: (from: \"+3h\")))";
 
 /// A place of its own: nothing that another run has kept is found there.
 fn place() -> TempDir {

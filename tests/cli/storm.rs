@@ -232,9 +232,9 @@ fn partial_files(folder: &Path) -> Vec<String> {
     found
 }
 
-/// Some seconds of training.
+/// Some ten seconds of training: it must not end before the signal comes.
 const LONG: &str = "Session(about: \"long\", source: Plant(history_h: 3, hours: 1), \
-    sampling: (decimate: Every(5)), model: (federation: Online(passes: 40)))";
+    sampling: (decimate: Every(5)), model: (federation: Online(passes: 2000)))";
 
 #[test]
 fn sigterm_at_any_moment_of_training_leaves_no_partial_file_and_ends_with_an_error() {

@@ -1,5 +1,8 @@
 //! `headwater study` as a person or a program uses it.
 
+use std::io::{BufRead as _, BufReader};
+use std::process::Stdio;
+
 use super::{headwater, shared};
 
 #[test]
@@ -79,4 +82,28 @@ fn a_study_is_one_json_object_and_the_same_from_the_cache_and_draws_for_both_the
         .collect();
     drawn.sort();
     assert_eq!(drawn, ["batadal-accuracy-batadal-dark.svg", "batadal-accuracy-batadal-light.svg"]);
+}
+
+/// The list of deviations is what a user comes for; the effects that are not known yet take hours.
+#[test]
+fn the_deviations_are_listed_before_any_of_them_is_measured() {
+    let cache = tempfile::tempdir().expect("a folder for the test");
+    let mut study = std::process::Command::new(env!("CARGO_BIN_EXE_headwater"))
+        .args(["study", "deviations"])
+        .env("HEADWATER_CACHE", cache.path())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::null())
+        .spawn()
+        .expect("the program runs");
+    let lines = BufReader::new(study.stdout.take().expect("a pipe")).lines();
+    let list: Vec<String> = lines
+        .map_while(Result::ok)
+        .take_while(|line| !line.contains("jobs are to be done now"))
+        .collect();
+    study.kill().expect("it is still measuring");
+    study.wait().expect("it ends");
+    let list = list.join("\n");
+    for part in ["Every deviation from the paper", "no effect on figures", "not run"] {
+        assert!(list.contains(part), "{part}: {list}");
+    }
 }

@@ -15,6 +15,7 @@ const PROGRAM: &str = env!("CARGO_BIN_EXE_headwater");
 /// Three hours of normal operation and two hours of a day with one attack, replayed from its start.
 const SHORT: &str = "Session(about: \"a short day\", source: Plant(attacks: Only([\"S101\"]), \
     history_h: 3, hours: 2), sampling: (decimate: Every(5)), thresholds: (arl0: \"8h\"), \
+    ranges: (fit: (until: \"+1h\"), calibration: (from: \"+1h\", until: \"+3h\"), replay: (from: \"+3h\")), \
     replay: (speed: 20))";
 
 /// A session whose models have been made once, for all tests.

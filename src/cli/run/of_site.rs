@@ -14,6 +14,7 @@ use color_eyre::eyre::{Result, bail};
 
 use super::RunArgs;
 use super::text::{self, clock};
+use crate::base::notice::print_notice;
 use crate::fact::Fact;
 use crate::record::batch::AboutTable::Both;
 use crate::record::{Holds, RecordError, Recording, StepMark};
@@ -30,8 +31,7 @@ pub(super) fn print(
     if args.recompute {
         bail!("{only}; without it nothing can be decided again");
     }
-    // If stderr is closed, the message is lost.
-    let _ = writeln!(io::stderr(), "headwater: {only}");
+    print_notice(only);
     let last = recording.ledger()?.pop();
     if args.json {
         if let Some(last) = last {

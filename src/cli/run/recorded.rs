@@ -1,12 +1,13 @@
 //! `headwater run RECORDING`: the stored facts, or the same from the stored messages.
 
 use std::collections::BTreeMap;
-use std::io::{self, Write};
+use std::io::Write;
 use std::path::Path;
 
 use color_eyre::eyre::{Result, bail, eyre};
 
 use super::{Printer, RunArgs, of_site, text};
+use crate::base::notice::print_notice;
 use crate::cli::run::bar::Bar;
 use crate::engine;
 use crate::engine::handle::{EngineEvent, Options};
@@ -30,11 +31,7 @@ pub(super) fn run(out: &mut (impl Write + Send), args: &RunArgs, file: &Path) ->
     let recording = Recording::open(file)?;
     if recording.ended()?.is_none() {
         let file = file.display();
-        // If stderr is closed, the message is lost.
-        let _ = writeln!(
-            io::stderr(),
-            "headwater: {file} was not closed: its run was killed, or is still going on"
-        );
+        print_notice(format!("{file} was not closed: its run was killed, or is still going on"));
     }
     if let Err(only) = recording.needs_server() {
         return of_site::print(out, args, &recording, &only);
@@ -54,12 +51,8 @@ pub(super) fn run(out: &mut (impl Write + Send), args: &RunArgs, file: &Path) ->
     if recording.has_begun()? {
         return recompute(out, args, &recording);
     }
-    // If stderr is closed, the message is lost.
-    let _ = writeln!(
-        io::stderr(),
-        "headwater: {}: its run ended before it began: there is nothing to decide again",
-        file.display()
-    );
+    let nothing = "its run ended before it began: there is nothing to decide again";
+    print_notice(format!("{}: {nothing}", file.display()));
     print(out, args, &recording)
 }
 

@@ -12,7 +12,6 @@ use crate::fact::{
 use crate::privacy::Head;
 use crate::score::metrics::delay::per_day;
 use crate::score::{Judgement, Outcome, Score, Verdict, quiet_days};
-use crate::session::Mode;
 use crate::session::settings::Span;
 
 /// A time of the data's clock.
@@ -171,11 +170,7 @@ pub(super) fn print_end(
     summary: &Summary,
     judgement: Option<&Judgement>,
 ) -> io::Result<()> {
-    let mode = match summary.mode {
-        Mode::Evidence => "evidence",
-        Mode::Paper => "paper",
-    };
-    write!(out, "\n{}, {mode} mode", summary.session)?;
+    write!(out, "\n{}, {} mode", summary.session, summary.mode.word())?;
     if let Some(seed) = summary.seed {
         write!(out, ", seed {seed} (seeded: not private)")?;
     } else if let Some(randomness) = &summary.randomness {

@@ -10,7 +10,7 @@ use jiff::{SignedDuration, Timestamp};
 use super::turning::stepped;
 use crate::engine::handle::Tried;
 use crate::engine::knob::{Knob, Scope, Turn};
-use crate::engine::run::Outlook;
+use crate::engine::run::WhatIf;
 use crate::engine::run::what_if::NoAnswer;
 use crate::evidence::threshold::{FlagThresholds, Flags};
 use crate::score::Score;
@@ -120,7 +120,7 @@ impl Tuning {
         if found.turn.knob() != self.knob() {
             return;
         }
-        let mut add = |turn: Turn, outlook: &Outlook| {
+        let mut add = |turn: Turn, outlook: &WhatIf| {
             if !self.curve.iter().any(|point| point.turn == turn) {
                 let delay_s = outlook.score.as_ref().and_then(|score| score.delay_s.median);
                 self.curve.push(CurvePoint { turn, alarms: outlook.alarms, delay_s });
@@ -226,7 +226,7 @@ pub(crate) fn from_now_on(knob: Knob, steps: u64) -> String {
 }
 
 /// "alarms 24 → 31   false 1 → 5   missed 1 → 0   delay 24 → 19 s"
-fn compared(before: &Outlook, after: &Outlook) -> String {
+fn compared(before: &WhatIf, after: &WhatIf) -> String {
     let mut words = format!("alarms {} → {}", before.alarms, after.alarms);
     if let (Some(was), Some(is)) = (&before.score, &after.score) {
         let _ = write!(words, "   false {} → {}", was.false_alarms, is.false_alarms);
@@ -247,13 +247,13 @@ mod tests {
     use super::*;
     use crate::score::{Score, Watched};
 
-    fn outlook(alarms: usize, detected: usize, false_alarms: usize) -> Outlook {
+    fn outlook(alarms: usize, detected: usize, false_alarms: usize) -> WhatIf {
         let mut score = Score::of(&[], &[], &Watched::Days(1.0), 0.0);
         score.labelled = 12;
         score.detected = detected;
         score.false_alarms = false_alarms;
         let opened = Vec::new();
-        Outlook { alarms, opened, score: Some(score), thresholds: Vec::new(), flags: Vec::new() }
+        WhatIf { alarms, opened, score: Some(score), thresholds: Vec::new(), flags: Vec::new() }
     }
 
     #[test]

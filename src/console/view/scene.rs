@@ -16,7 +16,7 @@ use crate::evidence::threshold::FlagThresholds;
 use crate::federation::History;
 use crate::history::{Bucket, Column};
 use crate::incident::{Figures, Incident};
-use crate::server::Together;
+use crate::server::StateCorrelation;
 use crate::server::influence::InfluenceGraph;
 use crate::session::Mode;
 use crate::site::material::LeftOut;
@@ -116,7 +116,7 @@ impl<'a> Scene<'a> {
     }
 
     /// How states move together, where that is kept with the models of these clients.
-    pub(crate) fn together(&self) -> Option<&'a Together> {
+    pub(crate) fn together(&self) -> Option<&'a StateCorrelation> {
         let together = self.model.prepared.as_ref()?.together.as_ref()?;
         (together.states.len() == self.measured.clients.len()).then_some(together)
     }

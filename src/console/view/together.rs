@@ -17,7 +17,7 @@ use ratatui::layout::Rect;
 use super::pen::{self, Canvas, MatrixCell, columns, cut, fitting, part, span, wrapped};
 use super::scene::Scene;
 use crate::privacy::Spend;
-use crate::server::{Estimator, Map, Together};
+use crate::server::{Estimator, Map, StateCorrelation};
 
 /// Cells of a correlation of two states, its sign first, and of two clients after a gap.
 const STATE: u16 = 3;
@@ -46,7 +46,7 @@ pub(crate) fn rows(scene: &Scene, area: Rect, least: u16) -> u16 {
 }
 
 /// Rows without the notes: a heading, the estimators, and the matrix with its names.
-fn height(detail: Detail, together: &Together) -> u16 {
+fn height(detail: Detail, together: &StateCorrelation) -> u16 {
     match detail {
         Detail::States => 3 + together.states.iter().sum::<usize>() as u16,
         Detail::Clients => 3 + together.states.len() as u16,
@@ -54,7 +54,7 @@ fn height(detail: Detail, together: &Together) -> u16 {
     }
 }
 
-fn is_wide_enough(scene: &Scene, detail: Detail, together: &Together, cells: u16) -> bool {
+fn is_wide_enough(scene: &Scene, detail: Detail, together: &StateCorrelation, cells: u16) -> bool {
     let (name, slot) = (name_cells(scene), slot(cells));
     match detail {
         Detail::States => name + STATE * together.states.iter().sum::<usize>() as u16 <= slot,
@@ -114,7 +114,7 @@ pub(crate) fn draw(scene: &Scene, area: Rect, canvas: &mut Canvas) {
     }
 }
 
-fn title_of(together: &Together, of: Estimator) -> String {
+fn title_of(together: &StateCorrelation, of: Estimator) -> String {
     match together.map(of) {
         Some(map) => format!("{} {:.2}", of.word(), map.mean()),
         None => format!("{} not made", of.word()),
@@ -122,7 +122,7 @@ fn title_of(together: &Together, of: Estimator) -> String {
 }
 
 /// Every state of every client; those of one client stand back.
-fn states(scene: &Scene, together: &Together, map: Map, area: Rect, canvas: &mut Canvas) {
+fn states(scene: &Scene, together: &StateCorrelation, map: Map, area: Rect, canvas: &mut Canvas) {
     let theme = scene.theme;
     let name = name_cells(scene);
     let owners: Vec<usize> = together
@@ -178,7 +178,7 @@ fn clients(scene: &Scene, map: Map, area: Rect, canvas: &mut Canvas) {
     }
 }
 
-fn notes(scene: &Scene, together: &Together, cells: u16) -> Vec<String> {
+fn notes(scene: &Scene, together: &StateCorrelation, cells: u16) -> Vec<String> {
     let noise = scene.model.prepared.as_ref().is_some_and(|prepared| {
         let trained = prepared.spent.clients.iter().flatten();
         trained.into_iter().any(|trained| trained.spend != Spend::Clear)

@@ -16,7 +16,6 @@ use crate::console::clock::length;
 use crate::console::subject::Reach;
 use crate::engine::handle::RecordState;
 use crate::incident::TableVerdict;
-use crate::session::Mode;
 use crate::stream::live::status::Standing;
 
 /// The mark of every view where noise is drawn from a seed, and its short form.
@@ -309,10 +308,7 @@ fn alarms(model: &Model, parts: &mut Parts) {
 fn engine(model: &Model, parts: &mut Parts) {
     let theme = &model.theme;
     if let Some(snapshot) = model.snapshot() {
-        let word = match model.mode_then() {
-            Mode::Evidence => "evidence",
-            Mode::Paper => "paper",
-        };
+        let word = model.mode_then().word();
         parts.add_or(4, format!("{word} mode"), word, theme.text);
         // What is declared and names no root is on no list of incidents.
         let without_root = |verdict: &TableVerdict| {

@@ -11,14 +11,14 @@ use crate::engine::{decimation, vendor};
 use crate::federation::correlation::{between_clients, correlation};
 use crate::nn::weights::ProprietaryWeights;
 use crate::score::metrics::Window;
-use crate::score::steps::{TruthEvent, tick};
-use crate::session::{Clock, Family, Mark, PrintedPlant, Session, Source, TwinSource};
+use crate::score::steps::{TruthEvent, tail_in_steps, tick};
+use crate::session::{Clock, Family, Mark, PrintedPlant, Session, Source, Span, TwinSource};
 use crate::site::training::SiteData;
 use crate::stream::decimate::Decimated;
 use crate::stream::plant::PlantStream;
 use crate::stream::resolution::Grids;
 use crate::stream::twin::TwinStream;
-use crate::stream::{Event, Frame, Label, Layout, Part, Stream, StreamError};
+use crate::stream::{Event, Frame, Label, Layout, Part, Stream};
 
 /// States of a client of the synthetic plant.
 const STATES: usize = 2;
@@ -86,8 +86,8 @@ impl DatasetSource {
     /// The first `steps` steps of its run with this seed, or all there are.
     pub(crate) fn dataset(self, seed: u64, steps: usize) -> Result<Dataset, Failure> {
         match self {
-            Self::Twin(clients) | Self::TwinPaper(clients) => Ok(twin(clients, None, seed, steps)?),
-            Self::TwinPrinted(clients, way) => Ok(twin(clients, Some(way), seed, steps)?),
+            Self::Twin(clients) | Self::TwinPaper(clients) => twin(clients, None, seed, steps),
+            Self::TwinPrinted(clients, way) => twin(clients, Some(way), seed, steps),
             Self::BuiltIn => {
                 let mut session = Session::open("plant-attack-day")?;
                 session.seed = seed;
@@ -161,7 +161,8 @@ fn twin(
     printed: Option<PrintedPlant>,
     seed: u64,
     steps: usize,
-) -> Result<Dataset, StreamError> {
+) -> Result<Dataset, Failure> {
+    let tail = Session::open("twin")?.replay.tail;
     let source = TwinSource { family: Family::A, clients, printed, ..TwinSource::default() };
     let mut stream = TwinStream::open(&source, seed)?;
     let layout = stream.layout().clone();
@@ -195,7 +196,7 @@ fn twin(
         delivered: None,
         states: Some(states),
         anomalous: labels.iter().copied().map(is_anomalous).collect(),
-        events: events_in_steps(&labels, stream.events(), &layout),
+        events: events_in_steps(&labels, stream.events(), &layout, tail),
         period_s: layout.period_s,
         nominal: slices.calibration.start.min(steps)..slices.nominal.end.min(steps),
         fit,
@@ -207,7 +208,13 @@ fn is_anomalous(label: Label) -> bool {
 }
 
 /// Each known event from the first to the last step that is labelled with it.
-fn events_in_steps(labels: &[Label], events: &[Event], layout: &Layout) -> Vec<TruthEvent> {
+fn events_in_steps(
+    labels: &[Label],
+    events: &[Event],
+    layout: &Layout,
+    tail: Span,
+) -> Vec<TruthEvent> {
+    let tail = tail_in_steps(tail, layout.period_s);
     let place = |name: &String| layout.client(name);
     let found = events.iter().enumerate().filter_map(|(e, event)| {
         let of_event =
@@ -218,6 +225,7 @@ fn events_in_steps(labels: &[Label], events: &[Event], layout: &Layout) -> Vec<T
             window: Window::new(tick(first), tick(last)),
             origin: place(event.origins.first()?)?,
             affected: event.affected.iter().filter_map(place).collect(),
+            tail,
         })
     });
     found.collect()
@@ -267,7 +275,7 @@ fn built_in(session: &Session, steps: usize) -> Result<Dataset, Failure> {
         delivered: Some(models.iter().map(|client| client.federated().clone()).collect()),
         states: None,
         anomalous: labels.iter().copied().map(is_anomalous).collect(),
-        events: events_in_steps(&labels, stream.events(), &layout),
+        events: events_in_steps(&labels, stream.events(), &layout, session.replay.tail),
         period_s: layout.period_s,
         fit: rows_of(session, Part::Fit, every, &times),
         nominal: rows_of(session, Part::Calibration, every, &times),
@@ -307,7 +315,7 @@ pub(super) fn of_session(session: &Session, every: u32) -> Result<Dataset, Failu
         delivered: None,
         states: None,
         anomalous: labels.iter().copied().map(is_anomalous).collect(),
-        events: events_in_steps(&labels, &known, &layout),
+        events: events_in_steps(&labels, &known, &layout, session.replay.tail),
         period_s: layout.period_s,
         fit,
         nominal,
@@ -390,6 +398,12 @@ mod tests {
         assert_eq!((dataset.fit, dataset.nominal), (0..720, 720..1440));
         assert_eq!(dataset.anomalous.len(), 2880);
         assert!(!dataset.events.is_empty() && !dataset.anomalous[..1440].contains(&true));
+        assert!(
+            dataset.events.iter().all(|event| event.tail == 60),
+            "300 s of a session, 5 s each"
+        );
+        let twin = twin(2, None, 1, 9200).expect("a synthetic plant");
+        assert!(!twin.events.is_empty() && twin.events.iter().all(|event| event.tail == 6));
         for rows in &dataset.rows {
             assert!(rows.ncols() > 0);
             for column in rows.slice_axis(Axis(0), Slice::from(0..720)).columns() {

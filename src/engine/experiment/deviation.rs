@@ -3,7 +3,7 @@
 //!
 //! Only A2 and A4 are used, where everything takes seconds, and one session of the built-in plant.
 
-use ndarray::{Array2, ArrayView2, Axis};
+use ndarray::{Array2, ArrayView2};
 
 use super::dataset::{Dataset, DatasetSource};
 use super::federation::Effort;
@@ -17,7 +17,7 @@ use crate::federation::convergence::OracleAlignment;
 use crate::federation::states::replay;
 use crate::federation::variant::{Fitted, Residuals, Variant};
 use crate::nn::oracle::Oracle;
-use crate::nn::train::SETTLING;
+use crate::nn::train::{SETTLING, mean_square};
 use crate::nn::weights::ProprietaryWeights;
 use crate::score::metrics::run_length::RunTotals;
 use crate::score::steps::{Truth, TruthEvent};
@@ -40,6 +40,8 @@ pub(crate) struct Outcome {
     pub server_loss: f64,
     /// Mean L_a there, over clients.
     pub client_loss: f64,
+    /// Both again with the first steps of the run, which are not judged: a filter begins without a state.
+    pub losses_from_the_first: [f64; 2],
     /// Flags at the percentile that was asked for.
     pub flags: FlagSeries,
     /// Quiet steps of Z_a, with the flags in them.
@@ -76,7 +78,7 @@ impl Clients {
         settings: &ModelSettings,
     ) -> Result<Self, Failure> {
         let dataset = source.dataset(seed, usize::MAX)?;
-        let filters = models(&dataset, settings, rng::child(seed, MODELS))?;
+        let filters = models(&dataset, &dataset.fit, settings, rng::child(seed, MODELS))?;
         Ok(Self { seed, dataset, filters })
     }
 
@@ -104,7 +106,10 @@ pub(crate) fn train(
     let mut federation = Federation::new(&fit, settings, unprotected(&privacy), seed)?;
     let weights = federation.run(&mut to_the_end)?.weights;
     let nominal = replay(&dataset.sites(filters, dataset.nominal.clone()), &weights)?;
-    let client_loss = nominal.client_loss(SETTLING);
+    let client_loss = |first| {
+        let losses = nominal.client_loss(first);
+        losses.iter().sum::<f64>() / losses.len().max(1) as f64
+    };
     let steps = dataset.steps();
     let calibration = slices(&TwinSource::default()).calibration;
     let fitted = Fitted::Augmented(filters.clone(), weights);
@@ -132,7 +137,8 @@ pub(crate) fn train(
     let events = TruthEvent::later(&dataset.events, calibration.end);
     Ok(Outcome {
         server_loss: nominal.server_loss(SETTLING),
-        client_loss: client_loss.iter().sum::<f64>() / client_loss.len().max(1) as f64,
+        client_loss: client_loss(SETTLING),
+        losses_from_the_first: [nominal.server_loss(0), client_loss(0)],
         flags,
         arl0: distances.run_lengths(percentile, &events).arl0,
         first: distances.first_in_calibration(percentile, Span::Step, 1),
@@ -204,7 +210,7 @@ pub(crate) fn oracles(clients: &Clients, effort: Effort) -> Result<OracleFigures
         let fitted =
             Variant::CentralisedOracle.fit(&learning, settings, hooks, seed, &mut to_the_end)?;
         let rows: Vec<ArrayView2<f32>> = held_out.iter().map(|site| site.rows).collect();
-        let loss = mean_square(&fitted.residuals(&rows)?);
+        let loss = mean_square(fitted.residuals(&rows)?.iter().map(|r| &r.c)).unwrap_or(0.0);
         match fitted {
             Fitted::CentralisedOracle(oracle) => Ok((oracle, loss)),
             other => unreachable!("the oracle was asked for, not {other:?}"),
@@ -232,17 +238,6 @@ pub(crate) fn oracles(clients: &Clients, effort: Effort) -> Result<OracleFigures
         sigma_least: Sigma::Analytic.sigma(1.0, 1.0, 1e-5),
         sigma_classic: Sigma::Classic.sigma(1.0, 1.0, 1e-5),
     })
-}
-
-/// Mean square of all residuals once the filter has settled.
-fn mean_square(residuals: &[Residuals]) -> f64 {
-    let settled = residuals.iter().flat_map(|r| r.c.axis_iter(Axis(0)).skip(SETTLING));
-    let (mut sum, mut n) = (0.0, 0_usize);
-    for r in settled.flat_map(|row| row.to_vec()).filter(|r| r.is_finite()) {
-        sum += f64::from(r).powi(2);
-        n += 1;
-    }
-    sum / n.max(1) as f64
 }
 
 /// `session` over the built-in plant with P4 as a client beside the three that are watched.

@@ -43,7 +43,7 @@ const FEDERATION: u64 = 0x46;
 /// How much is learned from, and how often.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Effort {
-    /// Rows of the fit slice that the federation and the oracle learn from, at most.
+    /// Rows of the fit slice that filters, federation and oracle learn from, at most.
     pub rows: usize,
     /// Passes of the proprietary models, where they are not delivered.
     pub epochs: usize,
@@ -92,10 +92,22 @@ pub(crate) struct FederationExperiment {
     pub effort: Effort,
 }
 
+/// What the oracle, and the clients beside it, learned from.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+pub(crate) struct Learned {
+    pub rows: usize,
+    /// Passes of the oracle over them.
+    pub oracle_epochs: usize,
+    pub oracle_width: usize,
+    /// The clients' filters came with the program: other rows made them.
+    pub delivered_filters: bool,
+}
+
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub(crate) struct Results {
     /// Names of the clients.
     pub clients: Vec<String>,
+    pub learned: Learned,
     /// One for each weight of the server's gradient.
     pub curves: Vec<LossCurve>,
     /// How states move together, by model.
@@ -154,9 +166,10 @@ impl FederationExperiment {
         let fit = dataset.fit.start..dataset.fit.end.min(dataset.fit.start + rows);
         let models = match &dataset.delivered {
             Some(models) => models.clone(),
-            None => models(dataset, &settings, rng::child(self.seed, MODELS))?,
+            None => models(dataset, &fit, &settings, rng::child(self.seed, MODELS))?,
         };
-        // The same rows as the clients: a bound that learned from fewer would be none.
+        // Filters, φ, server and oracle learn from the same rows: a bound that learned from fewer would
+        // be none. Filters that come with the program are excepted.
         let oracle = self.oracle(&dataset.sites(&models, fit.clone()), &settings)?;
 
         let compared =
@@ -188,6 +201,12 @@ impl FederationExperiment {
         let residuals = NormSeries::of(&all, &federation, &central, &oracle.layout)?;
         Ok(Results {
             clients: dataset.names.clone(),
+            learned: Learned {
+                rows: fit.len(),
+                oracle_epochs: self.effort.oracle_epochs,
+                oracle_width: self.effort.oracle_width,
+                delivered_filters: dataset.delivered.is_some(),
+            },
             curves,
             maps: correlation_map::maps(dataset, &federation, &central),
             null_correlation,

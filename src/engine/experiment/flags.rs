@@ -3,6 +3,7 @@
 //! The flags of the federated models come from a run. Those of the paper's other models are made here
 //! from their residuals; distances are kept, so that a model is judged at several percentiles.
 
+mod minutes;
 #[cfg(test)]
 mod tests;
 
@@ -11,6 +12,7 @@ use std::ops::Range;
 use ndarray::{Array2, ArrayView2, Axis, Slice, concatenate};
 use serde::{Deserialize, Serialize};
 
+pub(crate) use self::minutes::{Span, steps_of_a_minute};
 use super::dataset::{Dataset, DatasetSource};
 use super::noise::TOGETHER;
 use super::{Failure, to_the_end, unprotected};
@@ -26,8 +28,8 @@ use crate::nn::train::SETTLING;
 use crate::nn::weights::ProprietaryWeights;
 use crate::privacy::composition::epsilon_of_truth;
 use crate::privacy::{PrivacyError, Randomness, Response};
+use crate::score::metrics::Tick;
 use crate::score::metrics::run_length::{self, RunLength, RunTotals};
-use crate::score::metrics::{Tick, Window};
 use crate::score::steps::{Truth, TruthEvent, tick};
 use crate::server::lookup::{Voting, look_up};
 use crate::session::{PrivacySettings, Session, Tau, TwinSource, Vote};
@@ -209,52 +211,6 @@ impl FlagRuns {
 /// Percentiles at which the flags of the models are judged.
 pub(crate) const PERCENTILES: [f64; 2] = [95.0, 99.5];
 
-/// The time that one flag covers.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
-pub(crate) enum Span {
-    /// One step.
-    #[default]
-    Step,
-    /// A minute: at least one of its steps is flagged.
-    AnyOfAMinute,
-    /// A minute: more than half of its steps are flagged.
-    MostOfAMinute,
-    /// The same two with the thresholds of the training rows; ARL0 is the time from the first of them to
-    /// the first flag.
-    AnyInTraining,
-    MostInTraining,
-}
-
-impl Span {
-    /// The readings of "a flag per minute": the paper does not say which it takes.
-    const MINUTES: [Self; 2] = [Self::AnyOfAMinute, Self::MostOfAMinute];
-    /// The same where training rows give thresholds and ARL0, which the paper says.
-    const IN_TRAINING: [Self; 2] = [Self::AnyInTraining, Self::MostInTraining];
-
-    /// Words behind the name of a model.
-    pub(crate) fn words(self) -> &'static str {
-        match self {
-            Self::Step => "",
-            Self::AnyOfAMinute => ", a minute with any flag",
-            Self::MostOfAMinute => ", a minute of mostly flags",
-            Self::AnyInTraining => ", of training, a minute with any flag",
-            Self::MostInTraining => ", of training, a minute of mostly flags",
-        }
-    }
-
-    /// One flag a minute of `each` steps; a rest of less than a minute is left out.
-    fn gather(self, raised: &[bool], each: usize) -> Vec<bool> {
-        let of_minute = |minute: &[bool]| {
-            let flagged = minute.iter().filter(|z| **z).count();
-            match self {
-                Self::Step | Self::AnyOfAMinute | Self::AnyInTraining => flagged > 0,
-                Self::MostOfAMinute | Self::MostInTraining => 2 * flagged > minute.len(),
-            }
-        };
-        raised.chunks_exact(each).map(of_minute).collect()
-    }
-}
-
 /// The flags of one model at one percentile.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub(crate) struct ModelFlags {
@@ -285,12 +241,7 @@ impl ModelFlags {
         each: usize,
         spans: [Span; 2],
     ) -> Vec<Self> {
-        let in_minutes = |event: &TruthEvent| {
-            let minute = |t: Tick| t / tick(each);
-            let window = Window::new(minute(event.window.start), minute(event.window.end));
-            TruthEvent { window, ..event.clone() }
-        };
-        let events: Vec<TruthEvent> = events.iter().map(in_minutes).collect();
+        let events: Vec<TruthEvent> = events.iter().map(|event| event.in_blocks(each)).collect();
         let mut all = Vec::new();
         for percentile in PERCENTILES {
             let raised = flagged.raised(percentile);
@@ -431,8 +382,7 @@ pub(super) fn of_models(
         };
         let distances = by(&calibration);
         let mut all = ModelFlags::of(model, &distances, &events);
-        if dataset.period_s <= 1.0 {
-            let each = (60.0 / dataset.period_s).round() as usize;
+        if let Some(each) = steps_of_a_minute(dataset.period_s) {
             for (distances, spans) in [(distances, Span::MINUTES), (by(fit), Span::IN_TRAINING)] {
                 all.extend(ModelFlags::of_minutes(model, &distances, &events, each, spans));
             }

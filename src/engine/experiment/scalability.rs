@@ -79,7 +79,7 @@ pub(crate) fn grow(
     let nominal = slices(&TwinSource { clients, ..TwinSource::default() }).calibration.start;
     let dataset = DatasetSource::Twin(clients).dataset(seed, nominal + shift(most - 1) + JUDGED)?;
     let settings = ModelSettings { epochs: size.epochs, ..ModelSettings::default() };
-    let models = models(&dataset, &settings, rng::child(seed, MODELS))?;
+    let models = models(&dataset, &dataset.fit, &settings, rng::child(seed, MODELS))?;
     let plants = Plants { dataset: &dataset, models: &models, seed: rng::child(seed, FEDERATION) };
     let published = Size { as_published: true, ..size };
     let mut found = vec![plants.federation(1, size)?, plants.federation(1, published)?];

@@ -22,7 +22,12 @@ fn dataset() -> Dataset {
         delivered: None,
         states: None,
         anomalous: (0..260).map(|t| (240..250).contains(&t)).collect(),
-        events: vec![TruthEvent { window: Window::new(240, 249), origin: 0, affected: vec![1] }],
+        events: vec![TruthEvent {
+            window: Window::new(240, 249),
+            origin: 0,
+            affected: vec![1],
+            tail: 6,
+        }],
         period_s: 1.0,
         fit: 0..80,
         nominal: 80..220,

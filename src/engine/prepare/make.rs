@@ -20,8 +20,9 @@ use crate::privacy::{Counted, FilterMemory, Provenance, Randomness, Trained};
 use crate::session::Session;
 use crate::site::fit;
 use crate::site::grader::GraderFit;
+use crate::site::informed::InformedFit;
 use crate::site::material::{ClientMaterial, Material, SensorView};
-use crate::site::messenger::Trace;
+use crate::site::messenger::{Messenger, Trace};
 use crate::site::nominal;
 use crate::site::prepared::SiteFit;
 use crate::site::training::SiteData;
@@ -162,21 +163,31 @@ fn site_fits(
     let SiteHalves { summaries, informed } = halves;
     let mut summaries = summaries.into_iter();
     let mut informed = informed.into_iter();
-    let of = |(client, (grader, _)): (&ClientMaterial, (GraderFit, _))| {
-        // A recording has no entry for a row without any value, and neither have its distances.
-        let measured = |t: usize| client.is_measured(t);
-        let informed = informed.next().flatten();
-        SiteFit {
-            inputs: client.inputs.clone(),
-            habits: fit::habits(client),
-            seen: client.seen.clone(),
-            grader,
-            summary: summaries.next(),
-            informed: informed.map(|(by, fit)| (by, fit.keeping(measured))),
-            calibrated: material.calibration_span,
-        }
+    let of = |(place, (grader, _)): (usize, (GraderFit, _))| {
+        site_fit((material, place), grader, summaries.next(), informed.next().flatten())
     };
-    material.clients.iter().zip(graded).map(of).collect()
+    graded.into_iter().enumerate().map(of).collect()
+}
+
+/// What is kept of the site at a place of `material` beside its models.
+pub(super) fn site_fit(
+    (material, place): (&Material, usize),
+    grader: GraderFit,
+    summary: Option<Messenger>,
+    informed: Option<(usize, InformedFit)>,
+) -> SiteFit {
+    let client = &material.clients[place];
+    // A recording has no entry for a row without any value, and neither have its distances.
+    let measured = |t: usize| client.is_measured(t);
+    SiteFit {
+        inputs: client.inputs.clone(),
+        habits: fit::habits(client),
+        seen: client.seen.clone(),
+        grader,
+        summary,
+        informed: informed.map(|(by, fit)| (by, fit.keeping(measured))),
+        calibrated: material.calibration_span,
+    }
 }
 
 /// The name of a training in ledgers, which count each training once. The same seed draws the same

@@ -10,7 +10,7 @@ use crate::engine::error::PrepareError;
 use crate::federation::History;
 use crate::nn::checkpoint::{Checkpoint, CheckpointError, ClientModels};
 use crate::privacy::FilterMemory;
-use crate::server::Together;
+use crate::server::StateCorrelation;
 use crate::session::Session;
 use crate::site::material::{LeftOut, SensorView};
 use crate::site::nominal::StoredNominal;
@@ -26,7 +26,7 @@ pub(super) struct Calibration {
     pub(super) history: Option<History>,
     pub(super) spent: TrainingSpent,
     pub(super) influences: Influences,
-    pub(super) together: Option<Together>,
+    pub(super) together: Option<StateCorrelation>,
     pub(super) unused: UnusedRows,
     pub(super) clients: Vec<ClientCalibration>,
 }
@@ -111,7 +111,7 @@ pub(super) fn restore(
         stopped: calibration.stopped,
         spent: calibration.spent,
         influences: calibration.influences.with_declared(&session.edges),
-        together: calibration.together.filter(Together::is_whole),
+        together: calibration.together.filter(StateCorrelation::is_whole),
         unused: calibration.unused,
         file: file.to_path_buf(),
         not_kept: None,

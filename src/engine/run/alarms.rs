@@ -1,20 +1,18 @@
 //! The alarms of a run, gathered from its facts: the facts are scored, not the decisions behind them.
 
 use crate::fact::{Fact, Incident};
-use crate::score::{self, Alarm, AlarmUpdate, RootUpdate};
+use crate::score::{AlarmUpdate, Alarms, Effect, RootUpdate};
 
-#[derive(Debug, Clone, Default)]
-pub(super) struct Alarms(score::Alarms);
-
-impl Alarms {
-    pub(super) fn take(&mut self, fact: &Fact) {
+/// Takes facts in their order.
+pub(super) fn gather(alarms: &mut Alarms, facts: &[Fact]) {
+    for fact in facts {
         match fact {
-            Fact::Opened(incident) => self.0.open(update(incident)),
+            Fact::Opened(incident) => alarms.open(update(incident)),
             Fact::Updated(incident) => {
-                self.0.update(update(incident));
+                alarms.update(update(incident));
             }
             Fact::Closed(incident) => {
-                self.0.close(incident.incident, incident.time);
+                alarms.close(incident.incident, incident.time);
             }
             Fact::Training(_)
             | Fact::Calibrated(_)
@@ -25,22 +23,11 @@ impl Alarms {
             | Fact::Summary(_) => {}
         }
     }
-
-    /// Takes facts in their order.
-    pub(super) fn take_all(&mut self, facts: &[Fact]) {
-        for fact in facts {
-            self.take(fact);
-        }
-    }
-
-    pub(super) fn list(&self) -> &[Alarm] {
-        self.0.list()
-    }
 }
 
 fn update(incident: &Incident) -> AlarmUpdate {
     let posterior = incident.posterior.0.iter().map(|(client, p)| (client.clone(), p.get()));
-    let effects = incident.effects.iter().map(|effect| effect.client.clone());
+    let effects = incident.effects.iter().map(|effect| Effect { client: effect.client.clone() });
     AlarmUpdate {
         incident: incident.incident,
         time: incident.time,
@@ -49,6 +36,6 @@ fn update(incident: &Incident) -> AlarmUpdate {
         effects: Some(effects.collect()),
         step: Some(incident.step),
         silent_source: incident.silent_source.clone(),
-        sensor: incident.sensors.first().cloned(),
+        sensors: incident.sensors.clone(),
     }
 }

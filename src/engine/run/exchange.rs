@@ -46,13 +46,13 @@ struct Rehearsal {
 }
 
 /// Sends over the wire, or to the rehearsal, and keeps the first error.
-struct Post<'a> {
+struct WireSender<'a> {
     wire: &'a mut dyn Wire,
     rehearsal: Option<&'a mut Rehearsal>,
     failed: Result<(), WireError>,
 }
 
-impl Post<'_> {
+impl WireSender<'_> {
     fn send(&mut self, sent: Sent) {
         let sent = match sent {
             Sent::ToServer(message) => self.wire.send(message),
@@ -168,7 +168,7 @@ impl Exchange {
     ) -> Result<(), RunError> {
         let Self { sites, wire, shadow, .. } = self;
         let rehearsal = shadow.as_mut().map(|(rehearsal, _)| rehearsal);
-        let mut post = Post { wire: wire.as_mut(), rehearsal, failed: Ok(()) };
+        let mut post = WireSender { wire: wire.as_mut(), rehearsal, failed: Ok(()) };
         for site in sites {
             act(site, &mut |sent| post.send(sent))?;
         }
@@ -203,7 +203,7 @@ impl Exchange {
             let Some(order) = wire.receive_at_site().or_else(rehearsed) else { return Ok(()) };
             let Some(site) = sites.get_mut(order.client()) else { continue };
             let rehearsal = rehearsal.as_deref_mut();
-            let mut post = Post { wire: wire.as_mut(), rehearsal, failed: Ok(()) };
+            let mut post = WireSender { wire: wire.as_mut(), rehearsal, failed: Ok(()) };
             site.hear(&order, time, &mut |sent| post.send(sent));
             post.failed?;
         }
@@ -223,7 +223,7 @@ impl Exchange {
         self.ask(tick.time, |server, send| server.begin(tick, send))?;
         let Self { sites, wire, shadow, .. } = self;
         let rehearsal = shadow.as_mut().map(|(rehearsal, _)| rehearsal);
-        let mut post = Post { wire: wire.as_mut(), rehearsal, failed: Ok(()) };
+        let mut post = WireSender { wire: wire.as_mut(), rehearsal, failed: Ok(()) };
         for (site, row) in sites.iter_mut().zip(frame.rows(layout)) {
             site.begin(tick);
             site.step(row, tick, &mut |sent| post.send(sent));

@@ -3,6 +3,7 @@
 use jiff::Timestamp;
 
 use super::super::knob::{Knob, Scope, Turn, Unsettable};
+use super::alarms::gather;
 use super::{Run, RunError};
 use crate::fact::{Fact, Value};
 use crate::incident::{Closed, Closing, Edit, OperatorAction, Order, Refusal};
@@ -108,7 +109,7 @@ impl Run {
                 | Edit::Root { .. } => {}
             }
         }
-        self.alarms.take_all(&facts);
+        gather(&mut self.alarms, &facts);
         Ok(facts)
     }
 

@@ -2,7 +2,6 @@
 
 use jiff::Timestamp;
 
-use super::alarms::Alarms;
 use super::exchange::Exchange;
 use super::readout::ClientReadout;
 use super::recalled::Recalled;
@@ -16,8 +15,9 @@ use crate::evidence::symbol::Grading;
 use crate::incident::{Annunciator, Edit, Event, Rules};
 use crate::nn::weights::FilterWeights;
 use crate::privacy::Hooks;
+use crate::score::Alarms;
 use crate::server::influence::InfluenceGraph;
-use crate::server::influence::foretell::Foreteller;
+use crate::server::influence::foretell::StatePredictor;
 use crate::server::predictions::Predictions;
 use crate::server::reach::Reach;
 use crate::server::{Server, Setup};
@@ -265,7 +265,7 @@ fn predictions(session: &Session, prepared: &Prepared) -> Result<Predictions, Ru
     foretold(session, foreteller)
 }
 
-fn foretold(session: &Session, foreteller: &Foreteller) -> Result<Predictions, RunError> {
+fn foretold(session: &Session, foreteller: &StatePredictor) -> Result<Predictions, RunError> {
     let seed = rng::child(rng::child(session.seed, INFLUENCE), LIVE_PREDICTIONS);
     Ok(Predictions::new(foreteller, &Hooks::of(session), seed)?)
 }

@@ -16,11 +16,11 @@
 use jiff::Timestamp;
 
 use super::super::knob::{Knob, Turn};
-use super::alarms::Alarms;
+use super::alarms::gather;
 use super::{Run, annunciator};
 use crate::evidence::threshold::{FlagThresholds, Flags};
 use crate::incident::{Annunciator, Closing, Step};
-use crate::score::{Alarm, Score};
+use crate::score::{Alarm, Alarms, Score};
 use crate::server::Server;
 use crate::session::Mode;
 use crate::site::Trial;
@@ -30,7 +30,7 @@ use crate::wire::{Memory, Tick, Wire as _};
 
 /// The run so far, decided under some setting.
 #[derive(Debug, Clone, PartialEq)]
-pub(crate) struct Outlook {
+pub(crate) struct WhatIf {
     pub(crate) alarms: usize,
     /// When each alarm opened, and the root it names.
     pub(crate) opened: Vec<(Timestamp, Option<String>)>,
@@ -82,7 +82,7 @@ fn method(mode: Mode) -> &'static str {
 impl Run {
     /// The run so far under the settings that stand now: what a trial is held against. Where one was
     /// changed on the way this is not what the run found.
-    pub(crate) fn so_far(&self) -> Outlook {
+    pub(crate) fn so_far(&self) -> WhatIf {
         let again = if self.tuned { self.what_if(Knob::Mode.at(self.mode)).ok() } else { None };
         again.unwrap_or_else(|| {
             self.outlook(self.alarms.list(), self.thresholds.clone(), Vec::new())
@@ -91,13 +91,13 @@ impl Run {
 
     /// The run so far as it would have been with one knob turned from its start, the others as they
     /// stand.
-    pub(crate) fn what_if(&self, turn: Turn) -> Result<Outlook, NoAnswer> {
+    pub(crate) fn what_if(&self, turn: Turn) -> Result<WhatIf, NoAnswer> {
         let (outlook, _) = self.tried(turn, false)?;
         Ok(outlook)
     }
 
     /// The same where it costs something: what sites release again is entered in their ledgers.
-    pub(crate) fn what_if_paid(&mut self, turn: Turn) -> Result<Outlook, NoAnswer> {
+    pub(crate) fn what_if_paid(&mut self, turn: Turn) -> Result<WhatIf, NoAnswer> {
         let (outlook, settled) = self.tried(turn, true)?;
         for (site, settled) in self.exchange.sites_mut().iter_mut().zip(settled) {
             site.settle(settled);
@@ -105,7 +105,7 @@ impl Run {
         Ok(outlook)
     }
 
-    fn tried(&self, turn: Turn, pay: bool) -> Result<(Outlook, Vec<Settled>), NoAnswer> {
+    fn tried(&self, turn: Turn, pay: bool) -> Result<(WhatIf, Vec<Settled>), NoAnswer> {
         let is_recorded = self.exchange.is_recorded();
         let mode = turn.to.mode().unwrap_or(self.mode);
         let rules = self.rules_with(Some(turn));
@@ -234,7 +234,7 @@ impl Run {
         alarms: &[Alarm],
         thresholds: Vec<FlagThresholds>,
         flags: Vec<Option<Flags>>,
-    ) -> Outlook {
+    ) -> WhatIf {
         let until = self.spans.last().map(|span| span.1);
         // What has not begun yet can be neither found nor missed.
         let events: Vec<_> = self
@@ -249,7 +249,7 @@ impl Run {
             Score::of(&events, alarms, &watched, self.session.replay.tail.seconds)
         });
         let opened = alarms.iter().map(|alarm| (alarm.opened, alarm.root.clone())).collect();
-        Outlook { alarms: alarms.len(), opened, score, thresholds, flags }
+        WhatIf { alarms: alarms.len(), opened, score, thresholds, flags }
     }
 }
 
@@ -266,22 +266,16 @@ impl Decided<'_> {
         let mut alarms = Alarms::default();
         for (t, tick) in self.ticks.iter().enumerate() {
             if tick.follows.is_anew() && t > 0 {
-                alarms.take_all(&self.annunciator.end(Closing::EndOfRun));
+                gather(&mut alarms, &self.annunciator.end(Closing::EndOfRun));
             }
             server.begin(*tick, &mut |_| {});
             feed(&mut server, t);
             let decision = server.decide();
-            let facts = self.annunciator.step(&Step {
-                time: tick.time,
-                number: t as u64 + 1,
-                clients: &decision.clients,
-                outcomes: &decision.outcomes,
-                table: decision.table,
-                quality: &[],
-            });
-            alarms.take_all(&facts);
+            let (time, number) = (tick.time, t as u64 + 1);
+            let step = Step { time, number, decision, quality: &[] };
+            gather(&mut alarms, &self.annunciator.step(&step));
         }
-        alarms.take_all(&self.annunciator.end(Closing::EndOfRun));
+        gather(&mut alarms, &self.annunciator.end(Closing::EndOfRun));
         alarms
     }
 }

@@ -1,6 +1,7 @@
 //! Halves that know nothing of each other but messages, against one process.
 
-use super::super::apart::{Plan, Schedule, ServerHalf, SiteHalf};
+use super::super::apart::{ServerHalf, SiteHalf};
+use super::super::schedule::{Plan, Schedule};
 use super::*;
 use crate::wire::{Message, Outgoing, ToSite};
 

@@ -12,7 +12,6 @@ pub(crate) struct CacheEnvironment {
     pub(crate) xdg_cache_home: Option<OsString>,
     /// `LOCALAPPDATA`: the same on Windows.
     pub(crate) local_app_data: Option<OsString>,
-    /// `HOME`.
     pub(crate) home: Option<OsString>,
     /// Where a program may leave temporary files: the last resort.
     pub(crate) temporary: PathBuf,

@@ -99,7 +99,6 @@ impl Gaussian {
         self.mean.len()
     }
 
-    /// µ.
     pub(crate) fn mean(&self) -> &DVector<f64> {
         &self.mean
     }

@@ -60,6 +60,19 @@ impl Isa {
         }
     }
 
+    /// Runs plain arithmetic, compiled for this instruction set. `f` must be `#[inline(always)]`, and so
+    /// must be what it calls in its inner loops. Products are not fused: every set gives the same bits.
+    #[inline]
+    pub(crate) fn vectorise<R>(self, f: impl FnOnce() -> R) -> R {
+        match self.0 {
+            Level::Portable => f(),
+            #[cfg(target_arch = "x86_64")]
+            Level::Sse2(_) => f(),
+            #[cfg(target_arch = "x86_64")]
+            Level::Avx2(v3) => v3.vectorize(f),
+        }
+    }
+
     #[inline]
     pub(crate) fn run<K: Kernel>(self, kernel: K) -> K::Output {
         match self.0 {

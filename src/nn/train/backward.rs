@@ -61,9 +61,14 @@ pub(crate) fn gradient_from(
         loss += square;
         measured += count;
         adjoint.restart();
-        for record in records.iter().rev() {
-            adjoint.back(weights, record, &mut sums);
-        }
+        block.isa.vectorise(
+            #[inline(always)]
+            || {
+                for record in records.iter().rev() {
+                    adjoint.back(weights, record, &mut sums);
+                }
+            },
+        );
     }
     let n = measured.max(1) as f64;
     // d(r²)/dŷ = −2 r; the factor is left out of every step and stands here once.
@@ -141,6 +146,7 @@ impl Adjoint {
         self.c.fill(ZERO);
     }
 
+    #[inline(always)]
     fn back(&mut self, w: &FilterWeights, record: &Record, sums: &mut Sums) {
         self.update(record);
         self.measurement(w, record, sums);
@@ -152,6 +158,7 @@ impl Adjoint {
     }
 
     /// x̂ = x + K (y − ŷ), and the loss at ŷ.
+    #[inline(always)]
     fn update(&mut self, record: &Record) {
         let sensors = self.y_hat.len();
         self.x.clone_from(&self.x_hat);
@@ -166,6 +173,7 @@ impl Adjoint {
     }
 
     /// ŷ = W₂ selu(W₁ x + b₁) + b₂ (+ C x).
+    #[inline(always)]
     fn measurement(&mut self, w: &FilterWeights, record: &Record, sums: &mut Sums) {
         let (mlp, trace) = (&w.measurement, &record.trace);
         let [.., weight_1, bias_1, weight_2, bias_2] = sums;
@@ -187,6 +195,7 @@ impl Adjoint {
     }
 
     /// x = W h' + b (+ x̂), h' and c' from the gates of (x̂, h, c).
+    #[inline(always)]
     fn transition(&mut self, w: &FilterWeights, record: &Record, sums: &mut Sums) {
         let (lstm, trace) = (&w.transition, &record.trace);
         let n = lstm.width;
@@ -220,6 +229,7 @@ impl Adjoint {
     }
 }
 
+#[inline(always)]
 fn add_all(sums: &mut [Lane], values: &[Lane]) {
     for (sum, value) in sums.iter_mut().zip(values) {
         accumulate(sum, 1.0, value);

@@ -11,9 +11,11 @@ use super::lanes::{
     LANES, Lane, WIDE_ZERO, Wide, ZERO, accumulate, accumulate_product, affine, widen,
 };
 use crate::nn::cell::{Cell, Plain};
+use crate::nn::kernel::isa::Isa;
 use crate::nn::network::{SELU_ALPHA, SELU_LAMBDA};
 use crate::nn::weights::{Conduct, FilterWeights, Mlp};
 
+#[inline(always)]
 fn sigmoid(x: f32) -> f32 {
     1.0 / (1.0 + (-x).exp())
 }
@@ -22,6 +24,7 @@ fn sigmoid(x: f32) -> f32 {
 #[derive(Debug)]
 pub(crate) struct Block<'a> {
     weights: &'a FilterWeights,
+    pub(super) isa: Isa,
     /// x̂, P.
     x_hat: Vec<Lane>,
     /// LSTM memory: deterministic side state, not part of the filter's state.
@@ -86,6 +89,7 @@ impl<'a> Block<'a> {
         let (p, d, n) = (weights.states(), weights.sensors(), weights.transition.width);
         let mut block = Self {
             weights,
+            isa: Isa::detect(),
             x_hat: vec![ZERO; p],
             h: vec![ZERO; n],
             c: vec![ZERO; n],
@@ -114,6 +118,14 @@ impl<'a> Block<'a> {
 
     /// Predict, linearise and update with `y` (D), where NaN is a missing measurement.
     pub(crate) fn step(&mut self, y: &[Lane], t: &mut Trace) {
+        self.isa.vectorise(
+            #[inline(always)]
+            || self.step_inlined(y, t),
+        );
+    }
+
+    #[inline(always)]
+    fn step_inlined(&mut self, y: &[Lane], t: &mut Trace) {
         t.x_hat_before.copy_from_slice(&self.x_hat);
         t.h_before.copy_from_slice(&self.h);
         t.c_before.copy_from_slice(&self.c);
@@ -133,6 +145,7 @@ impl<'a> Block<'a> {
     }
 
     /// x = f(x̂; h, c) and F = df/dx at constant memory.
+    #[inline(always)]
     fn transition(&mut self, t: &mut Trace) {
         let w = &self.weights.transition;
         let (p, n) = (w.inputs, w.width);
@@ -177,6 +190,7 @@ impl<'a> Block<'a> {
     }
 
     /// Activates the gates of unit `j`, moves its memory on, and gives dh'/dz of each gate.
+    #[inline(always)]
     fn cell(&mut self, j: usize, t: &mut Trace) -> [Lane; 4] {
         let n = self.h.len();
         let mut slopes = [ZERO; 4];
@@ -199,6 +213,7 @@ impl<'a> Block<'a> {
     }
 
     /// P⁻ = F P Fᵀ + Q; only one triangle is computed, so it is symmetric to the last bit.
+    #[inline(always)]
     fn predict_covariance(&mut self) {
         let p = self.x_hat.len();
         for i in 0..p {
@@ -224,6 +239,7 @@ impl<'a> Block<'a> {
     }
 
     /// ŷ = h(x) and H = dh/dx.
+    #[inline(always)]
     fn measurement(&mut self, t: &mut Trace) {
         let w = &self.weights.measurement;
         let (p, m) = (w.inputs, w.width);
@@ -258,6 +274,7 @@ impl<'a> Block<'a> {
 
     /// P, K and x̂. R is diagonal, so the sensors update P one after the other and nothing is
     /// inverted; K = P Hᵀ R⁻¹ with the P after all of them.
+    #[inline(always)]
     fn update(&mut self, y: &[Lane], t: &mut Trace) {
         let (p, d, r) = (t.x.len(), y.len(), self.weights.r);
         for (row, y) in self.h_jacobian.chunks_exact(p).zip(y) {
@@ -304,12 +321,14 @@ impl<'a> Block<'a> {
 }
 
 /// The derivatives of SELU in the hidden layer at `x`.
+#[inline(always)]
 fn slopes(w: &Mlp, x: &[Lane]) -> Vec<Lane> {
     let mut hidden = vec![ZERO; w.width];
     affine(&w.weight_1, &w.bias_1, x, &mut hidden);
     hidden.iter().map(|lane| lane.map(|v| selu(v).1)).collect()
 }
 
+#[inline(always)]
 fn selu(v: f32) -> (f32, f32) {
     let (lambda, alpha) = (SELU_LAMBDA as f32, SELU_ALPHA as f32);
     if v > 0.0 {
@@ -397,6 +416,22 @@ mod tests {
             }
             assert!((f64::from(trace.predicted[0][4]) - last).abs() < 1e-3);
         }
+    }
+
+    #[test]
+    fn every_instruction_set_gives_the_same_bits() {
+        let (weights, rows) = (small_filter(3, true, 5), plant(30, 3, 8));
+        let runs = Isa::available().map(|isa| {
+            let (mut block, mut trace) = (Block::new(&weights), Trace::new(&weights));
+            block.isa = isa;
+            let gain = |row: ndarray::ArrayView1<f32>| {
+                block.step(&row.iter().map(|v| [*v; LANES]).collect::<Vec<_>>(), &mut trace);
+                trace.gain.clone()
+            };
+            rows.outer_iter().map(gain).collect()
+        });
+        let runs: Vec<Vec<Vec<Lane>>> = runs.collect();
+        assert!(runs.iter().all(|run| *run == runs[0]));
     }
 
     #[test]

@@ -1,4 +1,5 @@
-//! Eight windows side by side: the loops a compiler turns into vector instructions by itself.
+//! Eight windows side by side: the loops a compiler turns into vector instructions by itself. All are
+//! inlined, so that [`Isa::vectorise`](crate::nn::kernel::isa::Isa::vectorise) can compile them.
 
 use crate::nn::cell::Real;
 
@@ -15,6 +16,7 @@ pub(crate) const ZERO: Lane = [0.0; LANES];
 pub(crate) const WIDE_ZERO: Wide = [0.0; LANES];
 
 /// sum += weight · value.
+#[inline(always)]
 pub(crate) fn accumulate(sum: &mut Lane, weight: f32, value: &Lane) {
     for l in 0..LANES {
         sum[l] += weight * value[l];
@@ -22,6 +24,7 @@ pub(crate) fn accumulate(sum: &mut Lane, weight: f32, value: &Lane) {
 }
 
 /// sum += a · b.
+#[inline(always)]
 pub(crate) fn accumulate_product<T: Real>(sum: &mut [T; LANES], a: &[T; LANES], b: &[T; LANES]) {
     for l in 0..LANES {
         sum[l] = sum[l] + a[l] * b[l];
@@ -29,11 +32,13 @@ pub(crate) fn accumulate_product<T: Real>(sum: &mut [T; LANES], a: &[T; LANES], 
 }
 
 /// The same numbers in f64.
+#[inline(always)]
 pub(crate) fn widen(lane: &Lane) -> Wide {
     lane.map(f64::from)
 }
 
 /// output = W·input + bias, W row-major.
+#[inline(always)]
 pub(crate) fn affine(weight: &[f32], bias: &[f32], input: &[Lane], output: &mut [Lane]) {
     for ((row, &b), out) in weight.chunks_exact(input.len()).zip(bias).zip(output) {
         let mut sum = [b; LANES];
@@ -45,6 +50,7 @@ pub(crate) fn affine(weight: &[f32], bias: &[f32], input: &[Lane], output: &mut 
 }
 
 /// Back through [`affine`]: input += Wᵀ·output.
+#[inline(always)]
 pub(crate) fn add_transposed(weight: &[f32], output: &[Lane], input: &mut [Lane]) {
     for (row, out) in weight.chunks_exact(input.len()).zip(output) {
         for (&w, sum) in row.iter().zip(input.iter_mut()) {
@@ -54,6 +60,7 @@ pub(crate) fn add_transposed(weight: &[f32], output: &[Lane], input: &mut [Lane]
 }
 
 /// Back through [`affine`]: W += output·inputᵀ, one sum per weight and window.
+#[inline(always)]
 pub(crate) fn add_outer(weight: &mut [Lane], output: &[Lane], input: &[Lane]) {
     for (row, out) in weight.chunks_exact_mut(input.len()).zip(output) {
         for (sum, value) in row.iter_mut().zip(input) {

@@ -47,7 +47,6 @@ impl<'a> Windows<'a> {
         self.starts.len()
     }
 
-    /// Whether there is no window at all.
     pub(crate) fn is_empty(&self) -> bool {
         self.starts.is_empty()
     }

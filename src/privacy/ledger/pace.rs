@@ -11,7 +11,6 @@ use crate::session::privacy::Scope;
 /// When a budget will be gone at the present pace.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub(crate) enum Exhaustion {
-    /// There is no budget.
     NoBudget,
     /// Not at this pace.
     Never,

@@ -209,14 +209,14 @@ pub(crate) enum Down {
     Enrol { models: u64, from: u64 },
     /// What is foretold of the site over a stretch of its training data, one part of several, and by
     /// whose states.
-    Foretold(Foretold),
+    Foretold(PredictionPart),
     /// What is predicted of a step that the site has announced, where anything is: it can be released.
     Predicted { step: u64, order: Option<Vec<u8>> },
 }
 
 /// What the server foretells a site of a stretch of its training data, one part of several.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub(crate) struct Foretold {
+pub(crate) struct PredictionPart {
     pub(crate) attempt: u64,
     /// 0 is the fit range, 1 the calibration range.
     pub(crate) stretch: u8,

@@ -18,10 +18,6 @@ pub(crate) struct Named<L> {
 /// Two named steps at most this far apart are of one incident.
 pub(crate) const GAP: usize = 5;
 
-/// How long after the last step of an anomaly an incident still answers it. The anomaly's last step
-/// is t0+L-1, its answer may come up to t0+L+5.
-pub(crate) const TAIL: Tick = 6;
-
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub(crate) struct EndToEnd {
     /// EP: incidents that answer an anomaly with the right name, of all incidents.
@@ -91,6 +87,9 @@ fn majority<L: PartialEq + Copy>(names: &[Option<L>]) -> Option<L> {
 mod tests {
     use super::*;
     use proptest::prelude::*;
+
+    /// The last step of an anomaly is t0+L-1, its answer may come up to t0+L+5.
+    const TAIL: Tick = 6;
 
     fn stream(text: &str) -> Vec<Option<char>> {
         text.chars().map(|c| (c != '.').then_some(c)).collect()

@@ -3,35 +3,29 @@
 //! When clients are saturated within two steps of each other, their symbols are all of the highest level, and
 //! what is left to tell them apart is noise: small differences of their tables, a symbol before the onset,
 //! one that a response has changed. None of that may name a root. So for clients that are struck
-//! together three things decide: who is struck first, how severe that step is, and whether the client
-//! stays saturated. One that stays is sensitive: small disturbances look severe to it, so its severity
-//! counts for less. Where that is not enough, the incident names no root and lists the candidates.
+//! together three things decide: who is struck first, how severe that step is, and how severe it still is
+//! two steps later. A client that stays as severe is sensitive: small disturbances look severe to it, so
+//! its first severity counts for less. Where that is not enough, the incident names no root and lists the
+//! candidates.
 //!
-//! The weights are those of a logistic regression over simulated accidents, so that a probability
-//! is right about as often as it says.
+//! What both severities say is in [`severity`](crate::evidence::severity). A later severity counts once
+//! all who are struck could send theirs.
 //!
 //! Where a session declares who affects whom, that decides and nothing here is used.
 
 use super::Inference;
 use super::client::Client;
 use super::posterior::{largest, softmax};
-use crate::evidence::severity::AN_OCTAVE;
-use crate::evidence::symbol::Symbol;
+use crate::evidence::severity::{LATER, Later, SEVERITIES, root_evidence};
+use crate::evidence::symbol::{RandomisedResponse, Symbol};
 use crate::server::health::Report;
 
 /// Clients whose bursts begin so many steps after the first are struck together with it.
 const TOGETHER: u64 = 1;
-/// What an octave of severity says for a client, in nats.
-const OCTAVE: f64 = 0.9;
-/// What it says for a client that it is struck in the first step, in nats: a cause seldom shows after its
-/// effect.
-const FIRST: f64 = 5.0;
-/// What each highest symbol of the steps after its first says against a client, in nats.
-const STAYS: f64 = 0.5;
-/// Number of those steps.
-const STAYS_FOR: u64 = 4;
+/// How seldom a cause shows a step after its effect, where symbols are not noised.
+const SHOWS_LATER: f64 = 0.01;
 /// Probability from which on one of them is named.
-const NAMED: f64 = 0.72;
+const NAMED: f64 = 0.8;
 /// Those of a tie that are shown have this probability together.
 const SHOWN: f64 = 0.99;
 
@@ -45,10 +39,10 @@ const BEFORE_ALARM: u64 = 8;
 struct Strike {
     step: u64,
     severity: u8,
+    /// Its severity [`LATER`] steps later, where that step is of the highest level too.
+    later: Option<u8>,
     /// Highest symbols of the steps that are looked at.
     highest: u64,
-    /// Highest symbols of the [`STAYS_FOR`] steps after its first.
-    stays: u32,
 }
 
 impl Strike {
@@ -69,12 +63,17 @@ impl Strikes {
         if report.own() == Some(highest) {
             for strike in self.0.iter_mut().flatten() {
                 strike.highest += u64::from(step < strike.step + LOOKED_AT);
-                strike.stays += u32::from(step <= strike.step + STAYS_FOR);
             }
         }
-        if let Report::Severe(_, severity) = report {
+        let Report::Severe(_, severity) = report else { return };
+        let goes_on = |strike: &&mut Strike| {
+            step == strike.step + u64::from(LATER) && strike.highest == 1 + u64::from(LATER)
+        };
+        if let Some(strike) = self.0[0].as_mut().filter(goes_on) {
+            strike.later = Some(severity);
+        } else {
             self.0.rotate_right(1);
-            self.0[0] = Some(Strike { step, severity, highest: 1, stays: 0 });
+            self.0[0] = Some(Strike { step, severity, later: None, highest: 1 });
         }
     }
 
@@ -102,11 +101,22 @@ impl Inference {
         let strikes = self.clients.iter().filter(heard);
         let first = strikes.filter_map(|c| c.strikes.first(earliest, alarm, self.step));
         let first = first.map(|strike| strike.step).min()?;
+        let knows_later = self.step >= first + TOGETHER + u64::from(LATER);
         let weight = |client: &Client| {
             let strike = client.strikes.first(first, first + TOGETHER, self.step)?;
-            let octaves = f64::from(strike.severity) / AN_OCTAVE;
-            let of_first = if strike.step == first { FIRST } else { 0.0 };
-            Some(OCTAVE * octaves + of_first - STAYS * f64::from(strike.stays))
+            let epsilon = client.enrolment.epsilon;
+            // A noised symbol may have begun the burst, or hidden its beginning.
+            let unchanged =
+                RandomisedResponse::new(self.grading.levels(), epsilon).probability(0, 0);
+            let is_first = -(SHOWS_LATER + 1.0 - unchanged).ln();
+            let of_first = if strike.step == first { is_first } else { 0.0 };
+            let later = match strike.later {
+                _ if !knows_later => Later::Unknown,
+                None => Later::NotHighest,
+                Some(later) => Later::Sent(later),
+            };
+            let response = RandomisedResponse::new(usize::from(SEVERITIES), epsilon);
+            Some(of_first + root_evidence(strike.severity, later, &response))
         };
         let weights: Vec<Option<f64>> =
             self.clients.iter().map(|c| weight(c).filter(|_| c.is_heard())).collect();

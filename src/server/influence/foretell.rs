@@ -51,7 +51,7 @@ pub(super) struct Part {
 
 /// The server's model of influence.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub(crate) struct Foreteller {
+pub(crate) struct StatePredictor {
     sources: Vec<Source>,
     /// For each client, of the one who explains most of it.
     parts: Vec<Option<Part>>,
@@ -66,7 +66,7 @@ pub(crate) struct Memory {
     spoken: Vec<usize>,
 }
 
-impl Foreteller {
+impl StatePredictor {
     pub(super) fn new(sources: Vec<Source>, parts: Vec<Option<Part>>) -> Self {
         Self { sources, parts }
     }

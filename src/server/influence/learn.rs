@@ -1,6 +1,6 @@
 //! From the summaries that the server received to the graph and to a model that predicts.
 
-use super::foretell::{Foreteller, Part, Source};
+use super::foretell::{Part, Source, StatePredictor};
 use super::heard::Heard;
 use super::regression::{Stretch, System};
 use super::{Influence, InfluenceGraph, LAGS, MOST_CLIENTS, ordered_pairs};
@@ -21,7 +21,7 @@ pub(crate) fn refusal(clients: usize) -> Option<String> {
 pub(crate) struct Learned {
     pub(crate) graph: InfluenceGraph,
     /// What foretells; none where nothing could be learned.
-    pub(crate) foreteller: Option<Foreteller>,
+    pub(crate) foreteller: Option<StatePredictor>,
 }
 
 /// Fits on one stretch how every client's past predicts every other's ε, and judges by another.
@@ -58,7 +58,7 @@ pub(crate) fn learn(
     };
     graph.settle();
     let parts = (0..clients.len()).map(|to| part(&system, &fit, &graph, to)).collect();
-    Learned { graph, foreteller: Some(Foreteller::new(sources, parts)) }
+    Learned { graph, foreteller: Some(StatePredictor::new(sources, parts)) }
 }
 
 fn pairs(system: &System, held_out: &Stretch<'_>, clients: usize) -> Vec<Influence> {

@@ -4,7 +4,7 @@ use crate::evidence::likelihood::Hypotheses;
 use crate::privacy::{Hooks, Provenance, Randomness, Releaser, SparseVectorParams};
 use crate::server::health::Report;
 use crate::server::inference::{Change, Inference, Rules};
-use crate::server::influence::foretell::Foreteller;
+use crate::server::influence::foretell::StatePredictor;
 use crate::server::influence::heard::Heard;
 use crate::server::influence::learn::learn;
 use crate::server::influence::testing::{Edge, heard, lines, names, traces};
@@ -23,7 +23,7 @@ const CLIENTS: usize = 4;
 
 /// A calibrated federation in tier 2.
 struct World {
-    foreteller: Foreteller,
+    foreteller: StatePredictor,
     lines: Vec<Line>,
     informed: Vec<Option<Informed>>,
     /// The cuts of each client's own symbols.
@@ -86,7 +86,7 @@ fn world() -> World {
 }
 
 /// What the server predicts each client, as it arrives.
-fn gathered(foreteller: &Foreteller, heard: &[Heard]) -> Vec<Answers> {
+fn gathered(foreteller: &StatePredictor, heard: &[Heard]) -> Vec<Answers> {
     let privacy = PrivacySettings::default();
     let provenance = Provenance::Seeded;
     let hooks = Hooks { privacy: &privacy, provenance };

@@ -21,6 +21,10 @@ fn the_flow_rates_repeat_their_pressures_and_all_else_is_scaled_by_the_fit_range
         let mean = column.mean().expect("rows");
         assert!(mean.abs() < 1e-3, "{mean}");
     }
+    let mut session = plant("40m");
+    session.model.repeated_sensors = true;
+    let all = Material::read(&session, 5, &|_| None).expect("a built-in plant");
+    assert_eq!(all.clients.iter().map(|client| client.fit.ncols()).sum::<usize>(), 21);
 }
 
 #[test]

@@ -24,7 +24,7 @@ impl Whitening {
     pub(super) fn choose_lags(&self, nominal: &Recording, settling: usize) -> usize {
         let mut past = self.past_of(LONGEST);
         let mut steps = 0;
-        self.each_settled(nominal, settling, &mut past, |_, _| steps += 1);
+        self.each_settled(nominal, settling, &mut past, |_, _, _| steps += 1);
         let steps = steps.min(STEPS);
         let fitted = steps / 4 * 3;
         if fitted < A_REGRESSOR * past.u.len() {
@@ -36,7 +36,7 @@ impl Whitening {
         let mut held_out = [Vec::new(), Vec::new()];
         let mut at = 0;
         Self::forget(&mut past);
-        self.each_settled(nominal, settling, &mut past, |u, r| {
+        self.each_settled(nominal, settling, &mut past, |_, u, r| {
             if at < fitted {
                 ridge.add(u, r);
             } else if at < steps && r.iter().all(|v| v.is_finite()) {

@@ -17,7 +17,6 @@ use crate::stream::StreamError;
 use crate::stream::table::clock::Clock;
 use crate::stream::table::number::{Numbers, bare};
 
-/// What a line is.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) enum Line {
     /// All values of an instant; they stand in [`LineReader::row`].

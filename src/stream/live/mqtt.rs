@@ -15,6 +15,7 @@ use rumqttc::{AckMode, AsyncClient, Event, EventLoop, ManualAck, Packet, QoS};
 use tokio::sync::mpsc::{Receiver, Sender, channel};
 
 use super::arrival::{Gone, Outbox, Phase, What};
+use super::first_line;
 use crate::base::broker::Access;
 use crate::session::{MqttSource, MqttTopics, Session};
 use crate::stream::StreamError;
@@ -153,7 +154,7 @@ async fn receive(
             // Polling again connects again, at once: the wait is ours.
             Err(why) => {
                 connection.set(connection.get() + 1);
-                phase(Phase::Reconnecting(short(&why.to_string()))).await?;
+                phase(Phase::Reconnecting(first_line(&why.to_string(), 80))).await?;
                 tokio::time::sleep(wait).await;
                 wait = (wait * 2).min(LONGEST_WAIT);
             }
@@ -163,11 +164,6 @@ async fn receive(
 
 fn is_refusal(code: rumqttc::SubscribeReasonCode) -> bool {
     !matches!(code, rumqttc::SubscribeReasonCode::Success(_))
-}
-
-/// The first line of an error, as far as it fits on a screen.
-fn short(why: &str) -> String {
-    why.lines().next().unwrap_or_default().chars().take(80).collect()
 }
 
 #[cfg(test)]

@@ -36,8 +36,8 @@ use opcua::types::DateTime;
 use self::link::Link;
 pub(crate) use self::trust::{own_certificate, thumbprint};
 use super::arrival::{Gone, Outbox, Phase, Served, What};
-use super::kept;
 use super::tags::Tags;
+use super::{first_line, kept};
 use crate::session::{
     ClientSettings, LiveSource, Mark, OpcUaPast, OpcUaSource, Session as Watched,
 };
@@ -177,7 +177,7 @@ async fn keep_watching(plan: &Plan, outbox: &Outbox) -> Result<(), Gone> {
         if known.was_of_use {
             wait = FIRST_WAIT;
         }
-        hand(outbox, What::Phase(Phase::Reconnecting(short(&why)))).await?;
+        hand(outbox, What::Phase(Phase::Reconnecting(first_line(&why, 200)))).await?;
         tokio::time::sleep(wait).await;
         wait = (wait * 2).min(LONGEST_WAIT);
     }
@@ -327,11 +327,6 @@ pub(crate) struct Variable {
     pub(crate) has_history: bool,
     /// Its values of the last minutes, where the server still has them.
     pub(crate) recent: Vec<f64>,
-}
-
-/// An error as far as it fits on a screen.
-fn short(why: &str) -> String {
-    why.lines().next().unwrap_or_default().chars().take(200).collect()
 }
 
 /// Ticks of 100 ns from 1601 to 1970.

@@ -57,7 +57,6 @@ impl Clocks {
         })
     }
 
-    /// The clock of the file of this number.
     pub(crate) fn of(&self, file: usize) -> &Clock {
         self.of_files.get(file).unwrap_or(&self.of_files[0])
     }

@@ -184,7 +184,6 @@ impl Wide {
         self.path(self.finished.len().min(self.plan.files.len() - 1))
     }
 
-    /// A file by its number.
     pub(crate) fn path(&self, file: usize) -> &Path {
         &self.plan.files[file]
     }

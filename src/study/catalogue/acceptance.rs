@@ -26,6 +26,7 @@ pub(super) const OUTSIDE: Study = Study {
     name: "outside",
     about: "data of others: Tennessee Eastman, BATADAL, a lathe, HAI pieces, with incidents per fault",
     needs_data: true,
+    first: None,
     jobs: |options| {
         let jobs = outside_jobs(options)?;
         if jobs.is_empty() {
@@ -41,6 +42,7 @@ pub(super) const ACCEPTANCE: Study = Study {
     name: "acceptance",
     about: "every figure that was promised, on seeds and data that nothing was tuned on",
     needs_data: true,
+    first: None,
     jobs: |options| {
         let mut jobs = outside_jobs(options)?;
         jobs.extend(plant_jobs(options));

@@ -27,6 +27,7 @@ pub(super) const STUDY: Study = Study {
     name: "calibration",
     about: "false alarms on normal plant days at a chosen rate of one in 6 h, a day and 4 days",
     needs_data: false,
+    first: None,
     jobs: |options| Ok(options.seeds_from(SEED, DAYS, 4).into_iter().map(job).collect()),
     report: |_, done| {
         let mut days = Vec::new();

@@ -18,6 +18,7 @@ pub(super) const STUDY: Study = Study {
     name: "convergence",
     about: "losses over rounds, distance to the oracle, the theorems' condition, feedback or none",
     needs_data: false,
+    first: None,
     jobs: |options| Ok(experiments(options)),
     report,
 };
@@ -144,7 +145,7 @@ fn theory(families: &[Family]) -> ([Table; 2], Vec<Row>) {
     ([clients, server], rows)
 }
 
-fn report(options: &StudyOptions, done: &[Done]) -> Result<Report, StudyError> {
+fn report(_: &StudyOptions, done: &[Done]) -> Result<Report, StudyError> {
     let families = by_family(done)?;
     let lines: Vec<Line> = families.iter().flat_map(lines).collect();
     let feedback = COLUMNS
@@ -154,7 +155,7 @@ fn report(options: &StudyOptions, done: &[Done]) -> Result<Report, StudyError> {
              ‖x_s − x_o‖ then; bytes back: from the server, per round",
         )
         .note("the paper's tables give no figure for any of these; its theorems say that they fall")
-        .note(oracle_note(options));
+        .note(oracle_note(&families));
     let clients: Vec<_> = families.iter().flat_map(of_clients).collect();
     let condition = CONDITION
         .table("The condition of theorem 6.10: 1 + ‖ΔK‖ L_h < 1/L_f", 2, &clients)

@@ -9,12 +9,13 @@ use crate::engine::experiment::federation::Results;
 use crate::study::experiments::{by_family, experiments, oracle_note};
 use crate::study::frame::{Done, Study, StudyError, StudyOptions};
 use crate::study::report::columns::{self, family, mean, method, seeds};
-use crate::study::report::{Axis, Bar, Chart, Columns, Drawing, Report, Spread};
+use crate::study::report::{Axis, Bar, Chart, Columns, Drawing, Report, Row, Spread, Table};
 
 pub(super) const STUDY: Study = Study {
     name: "correlation",
     about: "how states of different clients move together, by model (Fig. 2 and 6)",
     needs_data: false,
+    first: None,
     jobs: |options| Ok(experiments(options)),
     report,
 };
@@ -41,8 +42,20 @@ const COLUMNS: Columns<Run> = Columns(&[
     mean("from_oracle", "from oracle", 3, |run| run.from_oracle),
 ]);
 
-fn report(options: &StudyOptions, done: &[Done]) -> Result<Report, StudyError> {
+fn report(_: &StudyOptions, done: &[Done]) -> Result<Report, StudyError> {
     let families = by_family(done)?;
+    let (table, rows) = table_of(&families);
+    Ok(Report {
+        tables: vec![table],
+        charts: families.iter().flat_map(charts).collect(),
+        reading: reading(&families),
+        rows,
+        ..Report::default()
+    })
+}
+
+/// The table of these families and its rows for other programs.
+pub(super) fn table_of(families: &[Family]) -> (Table, Vec<Row>) {
     let runs: Vec<(&str, &str, Run)> = families.iter().flat_map(runs).collect();
     let lines = Line::group(runs.iter().map(|(family, model, run)| (*family, *model, run)));
     let table = COLUMNS
@@ -60,17 +73,12 @@ fn report(options: &StudyOptions, done: &[Done]) -> Result<Report, StudyError> {
             "the paper gives pictures, no numbers: there the proprietary map is dark between \
              clients, the others look like the oracle's",
         )
-        .note(oracle_note(options));
-    Ok(Report {
-        tables: vec![table],
-        charts: families.iter().flat_map(charts).collect(),
-        reading: reading(&families),
-        rows: COLUMNS.rows(&lines),
-        ..Report::default()
-    })
+        .note(oracle_note(families));
+    (table, COLUMNS.rows(&lines))
 }
 
-type Family = (String, Vec<Results>);
+/// The results of all seeds on one family.
+pub(super) type Family = (String, Vec<Results>);
 
 fn runs((family, seeds): &Family) -> Vec<(&str, &'static str, Run)> {
     let of = |model: &'static str, found: &Results| {
@@ -111,7 +119,7 @@ fn between(seeds: &[Results], model: &str) -> Option<Spread> {
     Spread::of(seeds.iter().map(|found| Some(found.map(model)?.between)))
 }
 
-fn charts((family, seeds): &Family) -> Vec<Chart> {
+pub(super) fn charts((family, seeds): &Family) -> Vec<Chart> {
     let short = family.to_lowercase();
     let matrix = |found: &Results, model: &str| {
         let map = found.map(model)?;

@@ -28,6 +28,7 @@ pub(super) const STUDY: Study = Study {
     name: "detection",
     about: "detection and root causes on synthetic plants: all models of the paper, both modes (Table 2)",
     needs_data: false,
+    first: None,
     jobs: |options| Ok(jobs(options)),
     report,
 };
@@ -357,12 +358,13 @@ fn root_table(lines: &[Line]) -> Table {
         .note(
             "Incidents of evidence mode are those that a run of the same session reports: roots that \
              cannot be distinguished are not named. Paper and pre-trained: look-up on the flags of the \
-             models at a percentile, named steps at most five apart being one incident. Evidence: five \
-             levels on the same proprietary filters; below it the same on a linear predictor. Tier 2: \
-             states are sent too.",
+             models at a percentile. For precision, recall and F1 named steps at most five apart are one \
+             incident; right, ARL0, ARL1 and delay count alarms: one for each run of steps with one root, \
+             as a run of the same session does. Evidence: five levels on the same proprietary filters; \
+             below it the same on a linear predictor. Tier 2: states are sent too.",
         )
         .note(
-            "ARL0: nominal steps per false incident (>: none in all that was watched). ARL1: from an \
+            "ARL0: nominal steps per false alarm (>: none in all that was watched). ARL1: from an \
              onset to the next alarm; missed runs are censored at the next onset and count with their \
              full length. Delay: median steps to the first alarm of what was detected.",
         )

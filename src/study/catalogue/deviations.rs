@@ -4,6 +4,8 @@
 //! figures of their own: the oracle's loss, σ, roots named by other rules or with other anomalies.
 
 mod list;
+#[cfg(test)]
+mod tests;
 
 use std::sync::Arc;
 
@@ -16,13 +18,13 @@ use crate::engine::experiment::deviation::{
     Clients, OracleFigures, Outcome, Thresholds, oracles, train, with_p4,
 };
 use crate::engine::experiment::federation::Effort;
+use crate::engine::experiment::flags::Span;
 use crate::score::metrics::run_length::RunTotals;
-use crate::score::steps::Truth;
 use crate::session::settings::{Federation, ModelSettings, Optimiser, Printed, StepSize};
-use crate::session::{PrintedPlant, Session};
+use crate::session::{Decimation, PrintedPlant, Session};
 use crate::study::detection::Models;
 use crate::study::detection::figures::{Figures, MethodOutput};
-use crate::study::detection::watch::watch;
+use crate::study::detection::watch::{WatchedRun, watch};
 use crate::study::frame::{Done, Failure, Job, Study, StudyError, StudyOptions};
 use crate::study::report::columns::{self, all, json, mean, method, seeds};
 use crate::study::report::{Cell, Columns, Figure, Report, Table};
@@ -31,6 +33,7 @@ pub(super) const STUDY: Study = Study {
     name: "deviations",
     about: "every deviation from the paper, with its reason and its measured effect",
     needs_data: false,
+    first: Some(|kept| Ok(the_list(&read(kept)?))),
     jobs: |options| Ok(jobs(options)),
     report,
 };
@@ -225,6 +228,7 @@ fn federations(seed: u64, effort: Effort) -> Result<Results, Failure> {
             let everywhere = clients.with_anomalies_everywhere()?;
             let other = train(&everywhere, &usual, PERCENTILE, Thresholds::Calibration)?;
             results.pairs.extend(of_episodes(&outcome));
+            results.pairs.extend(of_first_steps(&outcome));
             results.pairs.extend(of_anomalies(&outcome, &other));
         }
     }
@@ -247,18 +251,30 @@ fn judged(variant: &str, outcome: &Outcome) -> Measured {
     }
 }
 
-/// False alarms in a thousand quiet steps: as runs of one verdict, and step by step.
-fn of_episodes(outcome: &Outcome) -> Option<Pair> {
+/// False alarms in a thousand quiet steps, as runs of one verdict and step by step; and F1 per episode with
+/// and without joining named steps.
+fn of_episodes(outcome: &Outcome) -> Vec<Pair> {
     let (names, truth) = (outcome.flags.look_up(None), &outcome.truth);
     let is_false = |t: &usize| !truth.events.iter().any(|event| event.is_answered_at(*t));
-    let begins = |t: &usize| *t == 0 || names[*t - 1] != names[*t];
-    let named = || (0..names.len()).filter(|t| names[*t].is_some()).filter(is_false);
+    let named = (0..names.len()).filter(|t| names[*t].is_some()).filter(is_false).count();
     let quiet = truth.quiet_steps() as f64 / 1000.0;
-    (quiet > 0.0).then(|| {
-        let (runs, steps) = (named().filter(begins).count() as f64, named().count() as f64);
+    let joined = Figures::of(truth, &MethodOutput::from_names(names.clone()));
+    let apart = Figures::of(truth, &MethodOutput::from_runs(names));
+    let steps = (quiet > 0.0).then(|| {
         let figure = "false alarms in 1000 quiet steps";
-        Pair::new("every step by itself", figure, runs / quiet, steps / quiet)
-    })
+        let ours = joined.false_alarms as f64 / quiet;
+        Pair::new("every step by itself", figure, ours, named as f64 / quiet)
+    });
+    let f1 = joined.f1.zip(apart.f1);
+    let f1 = f1.map(|(ours, papers)| Pair::new("every run is an episode", "F1", ours, papers));
+    steps.into_iter().chain(f1).collect()
+}
+
+/// Losses with the steps in which a filter has no state yet.
+fn of_first_steps(outcome: &Outcome) -> [Pair; 2] {
+    let Outcome { server_loss, client_loss, losses_from_the_first: [server, client], .. } = outcome;
+    let pair = |figure, ours, papers| Pair::new("judged from the first step", figure, ours, papers);
+    [pair("L_s", *server_loss, *server), pair("L_a", *client_loss, *client)]
 }
 
 /// How often Table 1 names a root in an anomaly: of one client, and of all of them at once.
@@ -314,27 +330,45 @@ fn of_look_up(seed: u64, effort: Effort) -> Result<Results, Failure> {
     Ok(Results { pairs: found.into_iter().flatten().collect(), ..Results::default() })
 }
 
-/// The session `plant-paper` with and without P4, and with sensors that repeat another.
+/// The session `plant-paper` with and without P4, the sensors that repeat another and block means, and its
+/// flags by the minute.
 fn of_sensors(seed: u64, _: Effort) -> Result<Results, Failure> {
     let mut session = Session::open("plant-paper")?;
     session.seed = seed;
-    let figures = |session: &Session| -> Result<(Figures, f64), Failure> {
-        let run = watch(session, &Arc::clone(Models::default().of(session)?))?;
-        let Truth { steps, period_s, .. } = run.truth;
-        Ok((run.figures(), steps as f64 * period_s / 86_400.0))
+    let watched = |session: &Session| -> Result<WatchedRun, Failure> {
+        watch(session, &Arc::clone(Models::default().of(session)?))
     };
-    let (ours, days) = figures(&session)?;
-    let mut repeating = session.clone();
-    repeating.model.printed = &[Printed::RepeatedSensors];
+    let right = |figures: &Figures| figures.right as f64 / figures.events.max(1) as f64;
+    // The share of attacks whose first alarm is right, and false alarms a day.
+    let figures = |run: &WatchedRun| {
+        let figures = run.figures();
+        let days = run.quiet_days().max(f64::MIN_POSITIVE);
+        [right(&figures), figures.false_alarms as f64 / days]
+    };
+    let run = watched(&session)?;
+    let three = figures(&run);
+    let mut single = session.clone();
+    single.model.repeated_sensors = false;
+    let single = figures(&watched(&single)?);
+    let mut blocks = session.clone();
+    blocks.sampling.decimate = Decimation::Every(5);
+    let blocks = figures(&watched(&blocks)?);
     with_p4(&mut session);
-    let right = |f: &Figures| f.right as f64 / f.events.max(1) as f64;
-    let alarms = |f: &Figures| f.false_alarms as f64 / days.max(f64::MIN_POSITIVE);
+    let four = figures(&watched(&session)?);
+    let names = ["attacks with the right root first", "false alarms a day"];
     let mut pairs = Vec::new();
-    for (name, session) in [("P4 is a client", &session), ("repeated sensors", &repeating)] {
-        let (papers, _) = figures(session)?;
-        let of = |figure, ours, papers| Pair::new(name, figure, ours, papers);
-        pairs.push(of("attacks with the right root first", right(&ours), right(&papers)));
-        pairs.push(of("false alarms a day", alarms(&ours), alarms(&papers)));
+    for (way, ours, papers) in [
+        ("P4 is a client", three, four),
+        ("repeated sensors", single, three),
+        ("every second", blocks, three),
+    ] {
+        let of = |i: usize| Pair::new(way, names[i], ours[i], papers[i]);
+        pairs.extend([of(0), of(1)]);
+    }
+    for span in Span::MINUTES {
+        let minutes = Figures::of_minutes(&run.truth, &run.flags, span);
+        let figure = format!("{}{}", names[0], span.words());
+        pairs.extend(minutes.map(|f| Pair::new("flags of minutes", &figure, three[0], right(&f))));
     }
     Ok(Results { pairs, ..Results::default() })
 }
@@ -363,12 +397,28 @@ const PAIRS: Columns<Pair> = Columns(&[
     seeds("seeds"),
 ]);
 
-fn report(_: &StudyOptions, done: &[Done]) -> Result<Report, StudyError> {
-    let results: Vec<Results> = done.iter().map(Done::read).collect::<Result<_, _>>()?;
+fn read(done: &[Done]) -> Result<Vec<Results>, StudyError> {
+    done.iter().map(Done::read).collect()
+}
+
+fn lines(results: &[Results]) -> (Vec<Line<'_>>, Vec<PairLine<'_>>) {
     let rows = results.iter().flat_map(|r| &r.rows);
-    let lines = Line::group(rows.map(|m| ("A2", m.variant.clone(), m)));
     let pairs = results.iter().flat_map(|r| &r.pairs);
-    let pairs = PairLine::group(pairs.map(|p| (p.deviation.clone(), p.figure.clone(), p)));
+    (
+        Line::group(rows.map(|m| ("A2", m.variant.clone(), m))),
+        PairLine::group(pairs.map(|p| (p.deviation.clone(), p.figure.clone(), p))),
+    )
+}
+
+/// The list with the effects that these results know.
+fn the_list(results: &[Results]) -> Table {
+    let (lines, pairs) = lines(results);
+    list(&lines, &pairs)
+}
+
+fn report(_: &StudyOptions, done: &[Done]) -> Result<Report, StudyError> {
+    let results = read(done)?;
+    let (lines, pairs) = lines(&results);
     let measured = COLUMNS.table("One deviation undone at a time, on A2", 1, &lines).note(
         "Losses on nominal rows that nothing was fitted to, means over clients. (1,0) of effects: how \
          often a client that only feels an anomaly shows the flags of a propagated effect. Inside F1: \
@@ -376,8 +426,8 @@ fn report(_: &StudyOptions, done: &[Done]) -> Result<Report, StudyError> {
          equal to the first in every figure: what is clipped elsewhere does not occur on A2.",
     );
     let others = PAIRS.table("Deviations with figures of their own", 2, &pairs).note(
-        "On A2 where no other data is named; P4 and repeated sensors on the session plant-paper. Every \
-         step by itself: our episodes are runs of steps with one verdict.",
+        "On A2 where no other data is named; P4, repeated sensors, every second and flags of minutes on the \
+         session plant-paper. Every step by itself: our alarms are runs of steps with one root.",
     );
     Ok(Report {
         tables: vec![list(&lines, &pairs), measured, others],
@@ -394,6 +444,7 @@ fn list(lines: &[Line], pairs: &[PairLine]) -> Table {
         let effect = match effect {
             Effect::Row(name) => effect_of(lines, name),
             Effect::Pair(name) => pairs_of(pairs, name),
+            Effect::Words(words) => Some((*words).to_owned()),
         };
         let effect = effect.unwrap_or_else(|| "not run".into());
         let cells = [*paper, *here, *why].map(Cell::words);
@@ -436,57 +487,4 @@ fn reading(lines: &[Line]) -> Option<String> {
          that only feels an anomaly shows (1,0) in more than {:.1} % of its steps.",
         100.0 * effects
     ))
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn every_deviation_is_measured() {
-        let parts = [
-            "oracle: H at the estimate before",
-            "oracle: heads of width 4",
-            "σ by Theorem 7.1",
-            "classic σ",
-            "P4 is a client",
-            "repeated sensors",
-            "σ by Theorem 7.2",
-            "first false alarm in training",
-            "Table 1 pair by pair",
-            "every step by itself",
-            "anomalies at all clients",
-        ];
-        for deviation in &DEVIATIONS {
-            match deviation.effect {
-                Effect::Row(name) => {
-                    let variants = FEDERATIONS.iter().chain(&FILTERS).map(|variant| variant.name);
-                    let mut names = variants.chain(PLANTS.map(|(name, _)| name));
-                    assert!(names.any(|known| known == name), "{name}");
-                }
-                Effect::Pair(name) => assert!(parts.contains(&name), "{name}"),
-            }
-        }
-    }
-
-    #[test]
-    fn an_effect_is_the_paper_s_way_held_against_ours() {
-        let run = |variant: &str, client_loss, inside_f1| Measured {
-            variant: variant.into(),
-            server_loss: 2.0 * client_loss,
-            client_loss,
-            effects: Some(0.01),
-            inside_f1: Some(inside_f1),
-            f1: None,
-        };
-        let runs = [run(OURS, 1.0, 0.7), run("one pass", 1.5, 0.65)];
-        let lines = Line::group(runs.iter().map(|m| ("A2", m.variant.clone(), m)));
-        let words = effect_of(&lines, "one pass");
-        assert_eq!(words.as_deref(), Some("L_s +50 %, L_a +50.0 %, inside F1 -0.050"));
-        assert_eq!(effect_of(&lines, "φ of width 1"), None);
-        let pairs = [Pair::new("classic σ", "σ", 3.0, 4.5), Pair::new("classic σ", "σ", 5.0, 5.5)];
-        let lines = PairLine::group(pairs.iter().map(|p| (p.deviation.clone(), "σ", p)));
-        assert_eq!(pairs_of(&lines, "classic σ").as_deref(), Some("σ 4.000 → 5.000"));
-        assert_eq!(pairs_of(&lines, "another"), None);
-    }
 }

@@ -14,6 +14,7 @@ pub(super) const STUDY: Study = Study {
     name: "graph",
     about: "the learned graph beside the true one: Hamming distance, precision, recall",
     needs_data: false,
+    first: None,
     jobs: |options| Ok(jobs(options)),
     report,
 };

@@ -17,6 +17,7 @@ pub(super) const STUDY: Study = Study {
     name: "plant",
     about: "the built-in plant's attack day and a normal day, both modes (Table 4)",
     needs_data: false,
+    first: None,
     jobs: |options| Ok(jobs(options)),
     report,
 };
@@ -47,16 +48,17 @@ fn jobs(options: &StudyOptions) -> Vec<Job> {
     days.chain(models).chain(papers).collect()
 }
 
-fn report(options: &StudyOptions, done: &[Done]) -> Result<Report, StudyError> {
+fn report(_: &StudyOptions, done: &[Done]) -> Result<Report, StudyError> {
     let attacked: Vec<Vec<JudgedRun>> = Done::with_input(done, "session", ATTACKS)?;
     let normal: Vec<Vec<JudgedRun>> = Done::with_input(done, "session", NORMAL)?;
     let papers: Vec<Vec<JudgedRun>> = Done::with_input(done, "session", PAPERS)?;
-    let of = |source: DatasetSource| {
+    let of = |source: DatasetSource| -> Result<(String, Vec<Results>), StudyError> {
         let name = source.name();
-        let is_of = move |d: &&Done| d.inputs.get("family").is_some_and(|f| *f == name[..]);
-        flags_in_seconds(done.iter().filter(is_of))
+        Ok((name.clone(), Done::with_input(done, "family", &name)?))
     };
-    let (flags, papers_flags) = (of(DatasetSource::BuiltIn)?, of(DatasetSource::PlantPaper)?);
+    let models = [of(DatasetSource::BuiltIn)?, of(DatasetSource::PlantPaper)?];
+    let note = oracle_note(&models);
+    let [flags, papers_flags] = models.map(|(_, found)| in_seconds(found));
     let at_papers = watched::lines(PAPERS, &papers);
     let days = watched::lines(ATTACKS, &attacked);
     let calm = watched::lines(NORMAL, &normal);
@@ -68,8 +70,7 @@ fn report(options: &StudyOptions, done: &[Done]) -> Result<Report, StudyError> {
         .chain(watched::flag_rows(&DatasetSource::PlantPaper.name(), &papers_flags))
         .collect();
     let of_models = "Flags of each model on the attack day (left half of Table 4)";
-    let flags = watched::flag_table(of_models, &flags.iter().collect::<Vec<_>>())
-        .note(oracle_note(options));
+    let flags = watched::flag_table(of_models, &flags.iter().collect::<Vec<_>>()).note(note);
     let title = "The attack day and a normal day of the built-in plant, and the paper's settings";
     let of_papers =
         "Flags of each model at the paper's settings (plant-paper, left half of Table 4)";
@@ -95,15 +96,7 @@ fn report(options: &StudyOptions, done: &[Done]) -> Result<Report, StudyError> {
     })
 }
 
-/// The flags of every federation experiment; they count steps, Table 4 counts time.
-fn flags_in_seconds<'a>(
-    experiments: impl Iterator<Item = &'a Done>,
-) -> Result<Vec<ModelFlags>, StudyError> {
-    let found = experiments.map(Done::read).collect::<Result<Vec<Results>, _>>()?;
-    Ok(in_seconds(found))
-}
-
-/// The flags of these results with run lengths in seconds.
+/// The flags of these results with run lengths in seconds: the experiments count steps, Table 4 time.
 pub(super) fn in_seconds(results: Vec<Results>) -> Vec<ModelFlags> {
     let of = |found: Results| {
         let period_s = found.period_s;

@@ -32,6 +32,7 @@ pub(super) const STUDY: Study = Study {
     name: "privacy",
     about: "what privacy costs in losses, run lengths and root causes (figures of the privacy analysis)",
     needs_data: false,
+    first: None,
     jobs: |options| {
         let noise = jobs(NOISE, noise::rows, options);
         let flags = jobs(FLAGS, flips::rows, options);

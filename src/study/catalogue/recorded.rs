@@ -4,6 +4,7 @@ use serde_json::json;
 
 use super::plant::in_seconds;
 use super::watched::{self, JudgedRun, Line};
+use super::{correlation, residuals};
 use crate::engine::experiment::dataset::DatasetSource;
 use crate::engine::experiment::federation::{Effort, FederationExperiment, Results};
 use crate::engine::experiment::recorded::with_data;
@@ -24,26 +25,29 @@ const HAI_SESSIONS: [&str; 6] =
 
 pub(super) const HAI: Study = Study {
     name: "hai",
-    about: "the HAI testbed, whichever releases are there, both modes (Table 4)",
+    about: "the HAI testbed, whichever releases are there, both modes (Table 4, Fig. 6 and 7)",
     needs_data: true,
+    first: None,
     jobs: |options| jobs("hai", &HAI_SESSIONS, options),
-    report: |options, done| report(&HAI_SESSIONS, options, done),
+    report: |_, done| with_figures(done),
 };
 
 pub(super) const TEP: Study = Study {
     name: "tep",
     about: "Tennessee Eastman: fifteen faults in five units, both modes",
     needs_data: true,
+    first: None,
     jobs: |options| jobs("tep", &["tep"], options),
-    report: |options, done| report(&["tep"], options, done),
+    report: |_, done| report(&["tep"], done),
 };
 
 pub(super) const BATADAL: Study = Study {
     name: "batadal",
     about: "BATADAL's water network: seven attacks on six stations, both modes",
     needs_data: true,
+    first: None,
     jobs: |options| jobs("batadal", &["batadal"], options),
-    report: |options, done| report(&["batadal"], options, done),
+    report: |_, done| report(&["batadal"], done),
 };
 
 fn jobs(
@@ -94,7 +98,7 @@ fn jobs(
     Ok(sessions.iter().flat_map(all).collect())
 }
 
-fn report(names: &[&str], options: &StudyOptions, done: &[Done]) -> Result<Report, StudyError> {
+fn report(names: &[&str], done: &[Done]) -> Result<Report, StudyError> {
     let mut report = Report::default();
     for name in names {
         let runs: Vec<Vec<JudgedRun>> = Done::with_input(done, "session", name)?;
@@ -103,11 +107,14 @@ fn report(names: &[&str], options: &StudyOptions, done: &[Done]) -> Result<Repor
         }
         let lines = watched::lines(name, &runs);
         let models: Vec<Results> = Done::with_input(done, "models", name)?;
+        let models = [((*name).to_owned(), models)];
+        let note = oracle_note(&models);
+        let [(_, models)] = models;
         let flags = in_seconds(models);
         report.tables.extend([
             watched::table(name, &lines, [PAPERS, AT_PAPERS].contains(name)),
             watched::flag_table("Flags of each model", &flags.iter().collect::<Vec<_>>())
-                .note(oracle_note(options)),
+                .note(note),
             watched::attack_table("Every event", &runs),
         ]);
         report.charts.push(watched::chart(name, &lines));
@@ -116,6 +123,28 @@ fn report(names: &[&str], options: &StudyOptions, done: &[Done]) -> Result<Repor
         report.rows.extend(watched::COLUMNS.rows(&lines));
         report.rows.extend(watched::flag_rows(name, &flags));
     }
+    Ok(report)
+}
+
+/// With the paper's Fig. 6 and 7, which are of this data set, from the same results.
+fn with_figures(done: &[Done]) -> Result<Report, StudyError> {
+    let mut report = report(&HAI_SESSIONS, done)?;
+    let mut families = Vec::new();
+    for name in HAI_SESSIONS {
+        let found: Vec<Results> = Done::with_input(done, "models", name)?;
+        if !found.is_empty() {
+            families.push((name.to_owned(), found));
+        }
+    }
+    if families.is_empty() {
+        return Ok(report);
+    }
+    for (table, rows) in [correlation::table_of(&families), residuals::table_of(&families)] {
+        report.tables.push(table);
+        report.rows.extend(rows);
+    }
+    report.charts.extend(families.iter().flat_map(correlation::charts));
+    report.charts.extend(families.iter().flat_map(residuals::charts));
     Ok(report)
 }
 

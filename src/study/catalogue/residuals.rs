@@ -1,17 +1,18 @@
 //! Figure 7: norms of residuals of the proprietary and augmented models and of the oracle, and how
 //! often they stand in the order the paper needs for its look-up table.
 
-use crate::engine::experiment::federation::Results;
+use super::correlation::Family;
 use crate::engine::experiment::residual_norms::{Condition, NormTrace, ResidualNorms};
 use crate::study::experiments::{by_family, experiments, oracle_note};
 use crate::study::frame::{Done, Study, StudyError, StudyOptions};
 use crate::study::report::columns::{self, all, family, json, mean, shown};
-use crate::study::report::{Axis, Chart, Columns, Figure, Report, Series, Spread};
+use crate::study::report::{Axis, Chart, Columns, Figure, Report, Row, Series, Spread, Table};
 
 pub(super) const STUDY: Study = Study {
     name: "residuals",
     about: "norms of residuals of all models and their order (Fig. 7)",
     needs_data: false,
+    first: None,
     jobs: |options| Ok(experiments(options)),
     report,
 };
@@ -50,8 +51,20 @@ const COLUMNS: Columns<ResidualNorms> = Columns(&[
     json("means_in_order", |line| Figure::Count(line.sum(|n| usize::from(is_in_order(n))))),
 ]);
 
-fn report(options: &StudyOptions, done: &[Done]) -> Result<Report, StudyError> {
+fn report(_: &StudyOptions, done: &[Done]) -> Result<Report, StudyError> {
     let families = by_family(done)?;
+    let (table, rows) = table_of(&families);
+    Ok(Report {
+        tables: vec![table],
+        charts: families.iter().flat_map(charts).collect(),
+        reading: reading(&families),
+        rows,
+        ..Report::default()
+    })
+}
+
+/// The table of these families and its rows for other programs.
+pub(super) fn table_of(families: &[Family]) -> (Table, Vec<Row>) {
     let lines: Vec<Line> = families.iter().flat_map(lines).collect();
     let table = COLUMNS
         .table("Norms of residuals (Fig. 7)", 3, &lines)
@@ -63,17 +76,9 @@ fn report(options: &StudyOptions, done: &[Done]) -> Result<Report, StudyError> {
             "paper: in every case r_c > r_a > r_o at most time instants, nominal and attacked (a \
              picture, no numbers)",
         )
-        .note(oracle_note(options));
-    Ok(Report {
-        tables: vec![table],
-        charts: families.iter().flat_map(charts).collect(),
-        reading: reading(&families),
-        rows: COLUMNS.rows(&lines),
-        ..Report::default()
-    })
+        .note(oracle_note(families));
+    (table, COLUMNS.rows(&lines))
 }
-
-type Family = (String, Vec<Results>);
 
 fn lines((family, seeds): &Family) -> Vec<Line<'_>> {
     let clients = seeds.first().map(|found| found.clients.as_slice()).unwrap_or_default();
@@ -88,7 +93,7 @@ fn lines((family, seeds): &Family) -> Vec<Line<'_>> {
     lines
 }
 
-fn charts((family, seeds): &Family) -> Vec<Chart> {
+pub(super) fn charts((family, seeds): &Family) -> Vec<Chart> {
     let traces = seeds.first().map(|found| found.traces.as_slice()).unwrap_or_default();
     let chart = |trace: &NormTrace| {
         let over = |name: &str, norms: &[f32]| {

@@ -18,6 +18,7 @@ pub(super) const STUDY: Study = Study {
     name: "scalability",
     about: "server loss, bytes and time of a round from 2 to 1024 clients (Table 3)",
     needs_data: false,
+    first: None,
     jobs: |options| Ok(jobs(options)),
     report,
 };

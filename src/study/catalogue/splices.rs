@@ -29,6 +29,7 @@ pub(super) const STUDY: Study = Study {
     name: "splices",
     about: "a second attack 120 s after a first one: an incident of its own, or announced",
     needs_data: false,
+    first: None,
     jobs: |options| Ok(options.seeds_from(SEED, SEEDS, 1).into_iter().map(job).collect()),
     report: |_, done| {
         let seeds = done.iter().map(Done::read).collect::<Result<Vec<Spliced>, _>>()?;

@@ -27,6 +27,7 @@ pub(super) const STUDY: Study = Study {
     name: "sudden",
     about: "accidents that strike all clients at once: named, wrong, or a tie with the root among them",
     needs_data: false,
+    first: None,
     jobs: |options| Ok(jobs(options)),
     report: |_, done| {
         let seeds = done.iter().map(Done::read).collect::<Result<Vec<Sudden>, _>>()?;
@@ -148,7 +149,7 @@ impl Sudden {
             ..Self::default()
         };
         for event in &run.truth.events {
-            let mut incidents = run.output.incidents.iter();
+            let mut incidents = run.output.alarms.iter();
             let Some(found) = incidents.find(|found| event.is_answered_at(found.opened)) else {
                 sudden.missed += 1;
                 continue;

@@ -17,6 +17,7 @@ pub(super) const STUDY: Study = Study {
     name: "threshold",
     about: "how paper mode depends on the percentile of τ_a, 75 to 97.5 (appendix, threshold sensitivity)",
     needs_data: false,
+    first: None,
     jobs: |options| {
         let job = |twin: Twin, seed: u64| {
             let inputs = json!({ "family": twin.name, "seed": seed });

@@ -1,12 +1,18 @@
-//! All figures of one method on one run, from its declared incidents.
+//! All figures of one method on one run, from what it declares.
+//!
+//! An alarm is raised at the first step of a run of steps with one named root, as in a run of the same
+//! session. All figures about alarms count these: false alarms, ARL0, ARL1, detected, right, delays,
+//! rankings, eTaPR. Only precision, recall and F1 per episode put named steps together that are up to
+//! [`GAP`] apart.
 
 #[cfg(test)]
 mod tests;
 
 use serde::{Deserialize, Serialize};
 
+use crate::engine::experiment::flags::{FlagSeries, Span, steps_of_a_minute};
 use crate::score::metrics::etapr::{Thetas, etapr};
-use crate::score::metrics::incident::{GAP, Named, TAIL, end_to_end, group};
+use crate::score::metrics::incident::{GAP, Named, end_to_end, group};
 use crate::score::metrics::ranking::{self, Rank};
 use crate::score::metrics::run_length::{self, RunTotals};
 use crate::score::metrics::step::{GRACE, Step, step_rates};
@@ -32,7 +38,10 @@ pub(crate) struct Declared {
 /// The output of a method over a whole run.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct MethodOutput {
-    pub incidents: Vec<Declared>,
+    /// The alarms that a run of the same session raises.
+    pub alarms: Vec<Declared>,
+    /// What counts as one in precision, recall and F1 per episode, with its root, if one is named.
+    pub episodes: Vec<Named<Option<usize>>>,
     /// The named root, or none, at every step.
     pub names: Vec<Option<usize>>,
 }
@@ -47,28 +56,57 @@ impl MethodOutput {
                 *step = incident.root;
             }
         }
-        Self { incidents, names }
+        let episode = |incident: &Declared| Named {
+            window: Window::new(tick(incident.onset), tick(incident.last)),
+            name: incident.root,
+        };
+        let episodes = incidents.iter().map(episode).collect();
+        Self { alarms: incidents, episodes, names }
     }
 
-    /// Of a method that names a root, or none, at every step.
+    /// Of a method that names a root, or none, at every step. Named steps that are up to [`GAP`] apart are
+    /// one episode.
     pub(crate) fn from_names(names: Vec<Option<usize>>) -> Self {
-        let incidents = group(&names, GAP)
-            .into_iter()
-            .map(|Named { window, name }| {
-                let (onset, last) = (window.start as usize, window.end as usize);
-                let mut suspects: Vec<(usize, f64)> = Vec::new();
-                for client in names[onset..=last].iter().flatten() {
-                    match suspects.iter_mut().find(|(known, _)| known == client) {
-                        Some((_, votes)) => *votes += 1.0,
-                        None => suspects.push((*client, 1.0)),
-                    }
-                }
-                let candidates = Vec::new();
-                Declared { onset, opened: onset, last, root: Some(name), candidates, suspects }
-            })
-            .collect();
-        Self { incidents, names }
+        let episodes = group(&names, GAP).into_iter().map(with_root).collect();
+        Self { episodes, ..Self::from_runs(names) }
     }
+
+    /// The same with every run of steps with one name as an episode.
+    pub(crate) fn from_runs(names: Vec<Option<usize>>) -> Self {
+        let runs = runs(&names);
+        let alarm = |Named { window, name }: &Named<usize>| {
+            let (onset, last) = (window.start as usize, window.end as usize);
+            Declared {
+                onset,
+                opened: onset,
+                last,
+                root: Some(*name),
+                candidates: Vec::new(),
+                suspects: vec![(*name, 1.0)],
+            }
+        };
+        let alarms = runs.iter().map(alarm).collect();
+        Self { alarms, episodes: runs.into_iter().map(with_root).collect(), names }
+    }
+}
+
+fn with_root(named: Named<usize>) -> Named<Option<usize>> {
+    Named { window: named.window, name: Some(named.name) }
+}
+
+/// The longest runs of steps with one name.
+fn runs(names: &[Option<usize>]) -> Vec<Named<usize>> {
+    let mut runs: Vec<Named<usize>> = Vec::new();
+    for (t, name) in names.iter().enumerate() {
+        let Some(name) = *name else { continue };
+        match runs.last_mut() {
+            Some(run) if run.name == name && run.window.end + 1 == tick(t) => {
+                run.window.end = tick(t);
+            }
+            _ => runs.push(Named { window: Window::new(tick(t), tick(t)), name }),
+        }
+    }
+    runs
 }
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -103,6 +141,8 @@ pub(crate) struct Figures {
     pub arl1: RunTotals,
     /// Steps from an event's start to its first alarm, of the events detected.
     pub delays: Vec<f64>,
+    /// The same of those whose first alarm named the origin.
+    pub named: Vec<f64>,
     /// AC@k, Avg@5 and MRR over all events, missed ones included.
     pub ac1: Option<f64>,
     pub ac3: Option<f64>,
@@ -111,49 +151,55 @@ pub(crate) struct Figures {
 }
 
 impl Figures {
+    /// Of the flags of minutes, looked up with Table 1 minute by minute: everything counted in minutes, from the
+    /// minute that holds an onset. None where a step is too long for a minute to have many.
+    pub(crate) fn of_minutes(truth: &Truth, flags: &FlagSeries, span: Span) -> Option<Self> {
+        let each = steps_of_a_minute(truth.period_s)?;
+        let names = flags.gather(span, each).look_up(None);
+        Some(Self::of(&truth.in_blocks(each), &MethodOutput::from_names(names)))
+    }
+
     /// Judges the output of a method against the truth.
     pub(crate) fn of(truth: &Truth, output: &MethodOutput) -> Self {
-        let Truth { clients: no_client, steps, events, .. } = truth;
+        let Truth { steps, events, .. } = truth;
         let steps = *steps;
-        let anomalies: Vec<Named<usize>> =
-            events.iter().map(|event| Named { window: event.window, name: event.origin }).collect();
-        let declared: Vec<Named<usize>> = output
-            .incidents
+        let MethodOutput { alarms, episodes, names } = output;
+        let anomalies: Vec<Named<Option<usize>>> = events
             .iter()
-            .map(|incident| Named {
-                window: Window::new(tick(incident.onset), tick(incident.last)),
-                // A root that is unknown is no client's name.
-                name: incident.root.unwrap_or(*no_client),
-            })
+            .map(|event| Named { window: event.window, name: Some(event.origin) })
             .collect();
-        let rates = end_to_end(&anomalies, &declared, TAIL).rates;
+        let tail = events.iter().map(|event| event.tail).max().unwrap_or(0);
+        let rates = end_to_end(&anomalies, episodes, tail).rates;
         let onsets: Vec<Tick> = events.iter().map(|event| event.window.start).collect();
         let nominal = onsets.iter().copied().min().unwrap_or(tick(steps));
-        let later: Vec<Named<usize>> =
-            declared.iter().filter(|named| named.window.end >= nominal).copied().collect();
-        let step = step_rates(&labelled(events, &output.names), GRACE);
-        let windows = |list: &[Named<usize>]| list.iter().map(|n| n.window).collect::<Vec<_>>();
-        let etapr = etapr(&windows(&anomalies), &windows(&declared), Thetas::default());
+        let later: Vec<Named<Option<usize>>> =
+            episodes.iter().filter(|named| named.window.end >= nominal).copied().collect();
+        let step = step_rates(&labelled(events, names), GRACE);
+        let windows: Vec<Window> = events.iter().map(|event| event.window).collect();
+        let raised: Vec<Window> =
+            alarms.iter().map(|d| Window::new(tick(d.onset), tick(d.last))).collect();
+        let etapr = etapr(&windows, &raised, Thetas::default());
 
-        let (mut right, mut delays, mut ranks) = (0, Vec::new(), Vec::<Rank>::new());
+        let (mut delays, mut named, mut ranks) = (Vec::new(), Vec::new(), Vec::<Rank>::new());
         for event in events {
             let belongs = |d: &&Declared| event.is_answered_at(d.opened);
-            let first = output.incidents.iter().find(belongs);
-            right += usize::from(first.is_some_and(|d| d.root == Some(event.origin)));
-            delays.extend(first.map(|d| (tick(d.opened) - event.window.start) as f64));
+            let first = alarms.iter().find(belongs);
+            let delay = |d: &Declared| (tick(d.opened) - event.window.start) as f64;
+            delays.extend(first.map(delay));
+            named.extend(first.filter(|d| d.root == Some(event.origin)).map(delay));
             ranks.push(
                 first.and_then(|d| ranking::rank(d.root.as_ref(), &d.suspects, &[event.origin])),
             );
         }
-        let alarms: Vec<Tick> = output.incidents.iter().map(|d| tick(d.opened)).collect();
         let is_false = |d: &&Declared| !events.iter().any(|event| event.is_answered_at(d.opened));
-        let false_alarms = output.incidents.iter().filter(is_false).count();
+        let false_alarms = alarms.iter().filter(is_false).count();
+        let alarms: Vec<Tick> = alarms.iter().map(|d| tick(d.opened)).collect();
         let runs = run_length::runs(&onsets, tick(steps) - 1);
         Self {
             precision: rates.precision,
             recall: rates.recall,
             f1: rates.f1,
-            f1_from_first_event: end_to_end(&anomalies, &later, TAIL).rates.f1,
+            f1_from_first_event: end_to_end(&anomalies, &later, tail).rates.f1,
             step_f1: step.whole.f1,
             inside_precision: step.inside.precision,
             step_recall: step.inside.recall,
@@ -161,11 +207,12 @@ impl Figures {
             etapr_f1: etapr.rates.f1,
             events: events.len(),
             detected: delays.len(),
-            right,
+            right: named.len(),
             false_alarms,
             arl0: run_length::arl0(truth.quiet_steps() as f64, false_alarms).into(),
             arl1: run_length::arl1(&runs, &alarms).into(),
             delays,
+            named,
             ac1: ranking::accuracy_at(&ranks, 1),
             ac3: ranking::accuracy_at(&ranks, 3),
             avg5: ranking::average_at(&ranks, 5),

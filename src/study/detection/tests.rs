@@ -2,6 +2,7 @@ use super::figures::Figures;
 use super::watch::watch;
 use super::*;
 use crate::engine::run::Run;
+use crate::score::metrics::delay::Delays;
 
 /// A family on linear models, with the settings that a test asks for.
 fn figures(name: &str, seed: u64, change: fn(&mut Session)) -> Figures {
@@ -51,20 +52,30 @@ fn models_are_made_once_for_all_sessions_that_need_the_same() {
 }
 
 #[test]
-fn a_study_counts_in_evidence_mode_what_a_run_of_the_same_session_scores() {
+fn a_study_counts_what_a_run_of_the_same_session_scores() {
     let twin = TWINS.iter().find(|twin| twin.name == "B4").expect("a family of the study");
     let mut session = twin.session(4).expect("the shipped session");
     linear(&mut session);
     let mut models = Models::default();
-    let prepared = models.of(&session).expect("synthetic data can be learned");
-    let mut run = Run::open(&session, prepared, session.mode, None).expect("a synthetic plant");
-    let mut facts = Vec::new();
-    while run.step(&mut facts).expect("synthetic data has no bad rows").is_some() {}
-    run.end();
-    let score = run.judgement().expect("events are known").score();
-    let found = watch(&session, prepared).expect("a synthetic plant").figures();
-    assert_eq!(
-        (found.events, found.detected, found.right, found.false_alarms),
-        (score.labelled, score.detected, score.root_right, score.false_alarms)
-    );
+    let modes: [fn(&mut Session); 3] =
+        [|_| {}, |s| as_published(s, 95.0, false), |s| as_published(s, 99.0, true)];
+    for change in modes {
+        change(&mut session);
+        let prepared = models.of(&session).expect("synthetic data can be learned");
+        let mut run = Run::open(&session, prepared, session.mode, None).expect("a synthetic plant");
+        let mut facts = Vec::new();
+        while run.step(&mut facts).expect("synthetic data has no bad rows").is_some() {}
+        run.end();
+        let score = run.judgement().expect("events are known").score();
+        let found = watch(&session, prepared).expect("a synthetic plant").figures();
+        assert_eq!(
+            (found.events, found.detected, found.right, found.false_alarms),
+            (score.labelled, score.detected, score.root_right, score.false_alarms),
+            "{:?}",
+            session.mode
+        );
+        let seconds: f64 = found.delays.iter().sum();
+        assert!(seconds > 0.0 && (session.mode == Mode::Evidence || found.false_alarms > 0));
+        assert_eq!(Delays::of(&found.delays), score.delay_s);
+    }
 }

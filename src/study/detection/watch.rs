@@ -73,15 +73,14 @@ pub(crate) fn watch(session: &Session, prepared: &Arc<Prepared>) -> Result<Watch
         onsets.extend(news.incidents.iter().map(|incident| (incident.number, incident.onset)));
     })?;
     let onsets: Vec<Timestamp> = onsets.into_values().collect();
-    let truth = Truth::new(&opened.steps, &gathered.times, &ending.events);
+    let truth = Truth::new(&opened.steps, &gathered.times, &ending.events, session.replay.tail);
     let client = |name: &str| opened.steps.client(name);
     let output = match session.mode {
         Mode::Evidence => {
             let incidents = gathered.incidents(&onsets, client, clients);
             MethodOutput::from_incidents(incidents, truth.steps)
         }
-        // An episode of paper mode is a run of steps with one verdict. Figures per episode put named
-        // steps together that are a few apart, as those of models that no session can ask for.
+        // Alarms are those of the run: one for each run of steps with one root.
         Mode::Paper => MethodOutput::from_names(gathered.flags.look_up(session.thresholds.vote)),
     };
     Ok(WatchedRun { truth, output, flags: gathered.flags, ledgers: gathered.ledgers })

@@ -64,6 +64,41 @@ pub(crate) fn run(
     sum_up(study, options, &jobs, results)
 }
 
+/// The first table of a study, to be shown before its jobs; none where it has no such table or where nothing
+/// is left to do, so that the whole report comes at once.
+pub(crate) fn before(
+    study: &Study,
+    options: &StudyOptions,
+    store: &Store,
+) -> Result<Option<Report>, StudyError> {
+    let Some(first) = study.first else { return Ok(None) };
+    let jobs = (study.jobs)(options)?;
+    let kept: Vec<Done> = (jobs.iter())
+        .filter_map(|job| {
+            let name = job.shared.unwrap_or(study.name);
+            // One that cannot be read is made again, and said then.
+            let result = store.find(name, &job.inputs).ok().flatten()?;
+            Some(Done { inputs: job.inputs.clone(), result })
+        })
+        .collect();
+    let left = jobs.len() - kept.len();
+    if left == 0 {
+        return Ok(None);
+    }
+    let table = first(&kept)?.note(format!(
+        "{left} of {} jobs are to be done now. Then the same follows with what they measure; Ctrl-C keeps what \
+         is finished.",
+        jobs.len()
+    ));
+    Ok(Some(Report {
+        study: study.name.into(),
+        title: study.about.into(),
+        command: options.command(study),
+        tables: vec![table],
+        ..Report::default()
+    }))
+}
+
 fn sum_up(
     study: &Study,
     options: &StudyOptions,

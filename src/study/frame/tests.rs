@@ -13,6 +13,7 @@ const SQUARES: Study = Study {
     name: "squares",
     about: "squares of seeds",
     needs_data: false,
+    first: None,
     jobs: |options| {
         let job = |seed: u64| {
             Job::new(format!("seed {seed}"), json!({ "seed": seed }), move || {
@@ -135,4 +136,30 @@ fn results_that_cannot_be_kept_are_reported_all_the_same() {
     assert_eq!(result, json!(9.0));
     assert!(kept.expect_err("no folder").to_string().contains("in the way"));
     assert_eq!(store.find("squares", &json!({ "seed": 3 })), Ok(None));
+}
+
+#[test]
+fn a_first_table_is_there_before_the_jobs_and_not_once_all_are_kept() {
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let store = Store::new(folder.path().to_owned(), "program".into());
+    let study = Study {
+        name: "listed",
+        first: Some(|kept| Ok(Table::new("list", 1, ["kept"]).note(kept.len().to_string()))),
+        jobs: |_| {
+            let job = |seed: u64| Job::new("job", json!({ "seed": seed }), move || Ok(seed));
+            Ok(vec![job(1), job(2)])
+        },
+        ..SQUARES
+    };
+    let options = StudyOptions::default();
+    let shown = || before(&study, &options, &store).expect("nothing fails");
+    let table = shown().expect("nothing is kept").tables.remove(0);
+    assert!(table.notes[0] == "0" && table.notes[1].starts_with("2 of 2 jobs"), "{table:?}");
+    for (seed, left) in [(1, Some("1 of 2 jobs")), (2, None)] {
+        store.keep("listed", &json!({ "seed": seed }), &json!(seed)).1.expect("it can be kept");
+        let notes = shown().map(|mut report| report.tables.remove(0).notes);
+        assert_eq!(notes.is_some(), left.is_some());
+        assert!(notes.is_none_or(|notes| notes[1].starts_with(left.unwrap_or_default())));
+    }
+    assert_eq!(before(&SQUARES, &options, &store).expect("nothing fails"), None);
 }

@@ -130,3 +130,41 @@ fn a_flag_a_minute_is_shown_in_both_readings_where_a_step_is_a_second() {
     let alarms = cells(&overview, "false alarms a day, 95 % / 99.5 % / evidence");
     assert_eq!(alarms, [Value::from("7000 / 2000 / 1.2"), Value::Null]);
 }
+
+#[test]
+fn root_causes_of_flags_by_the_minute_stand_beside_those_of_steps() {
+    let line = |family: &str, method: &str, accuracy: f64| {
+        row(&[
+            ("family", family.into()),
+            ("method", method.into()),
+            ("rca_accuracy", accuracy.into()),
+            ("delay", 1.25.into()),
+            ("false_alarms_per_day", (1000.0 * accuracy).into()),
+        ])
+    };
+    let rows = vec![
+        line("plant-paper", "paper-95", 0.5),
+        line("plant-paper", "paper-95-any-minute", 0.25),
+        line("plant-paper", "paper-95-most-minute", 0.75),
+        line("plant-attack-day", "paper-95", 1.0),
+    ];
+    let overview = overview(&[report("plant", rows)]);
+    let roots = cells(&overview, "plant, 95 %: the same, a flag a minute: any step; most steps");
+    let minutes = "25 % / 1.2 min; 75 % / 1.2 min";
+    assert_eq!(roots, [Value::from(minutes), Value::from("100 % / 1.2 min (steps)")]);
+    let alarms = cells(&overview, "the same of a flag a minute, 95 %: any step; most steps");
+    assert_eq!(alarms, [Value::from("250; 750"), Value::from("1000 (steps)")]);
+}
+
+#[test]
+fn what_has_one_setting_is_as_ours_at_the_paper_s() {
+    let oracle = row(&[
+        ("family", "A2".into()),
+        ("method", "centralised oracle, flags at 95 %".into()),
+        ("arl0", 17.0.into()),
+        ("arl1", 0.0.into()),
+    ]);
+    let overview = overview(&[report("detection", vec![oracle])]);
+    let of_oracle = cells(&overview, "the same of the oracle");
+    assert_eq!(of_oracle, [Value::from("as ours"), Value::from("17.0 / 0.00")]);
+}

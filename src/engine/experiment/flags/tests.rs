@@ -3,6 +3,7 @@ use rand_distr::{Distribution as _, StandardNormal};
 
 use super::*;
 use crate::base::rng;
+use crate::score::metrics::Window;
 use crate::score::metrics::incident::{GAP, group};
 
 const CALIBRATION: usize = 1000;
@@ -26,7 +27,7 @@ fn residuals() -> Vec<Residuals> {
 }
 
 fn event() -> TruthEvent {
-    TruthEvent { window: Window::new(200, 219), origin: 1, affected: vec![0] }
+    TruthEvent { window: Window::new(200, 219), origin: 1, affected: vec![0], tail: 6 }
 }
 
 #[test]
@@ -62,6 +63,24 @@ fn a_minute_is_flagged_by_any_or_by_most_of_its_steps() {
     assert_eq!((any.ended, any.censored, most.ended, most.censored), (2, 0, 0, 2));
     assert!(any.watched <= 200.0, "the first within five minutes: {any:?}");
     assert!((most.watched - 2.0 * 960.0).abs() < 1e-9, "all settled steps: {most:?}");
+}
+
+#[test]
+fn both_flags_of_a_minute_are_gathered_before_table_1_looks_them_up() {
+    let mut flags = FlagSeries::new(2);
+    let (both, own, quiet) =
+        (Flags::new(true, true), Flags::new(true, false), Flags::new(false, false));
+    // In the first minute client 1 has both flags twice, in the second once; client 0 has Z_c once.
+    let steps = [(quiet, both), (own, both), (quiet, quiet), (quiet, quiet), (quiet, both)];
+    for (first, second) in steps {
+        flags.push([Some(first), Some(second)].into_iter());
+    }
+    flags.push([None, Some(quiet)].into_iter());
+    flags.push([None, Some(both)].into_iter());
+    let named = |span| flags.gather(span, 3).look_up(None);
+    assert_eq!(named(Span::AnyOfAMinute), [Some(1), Some(1)], "a rest is no minute");
+    assert_eq!(named(Span::MostOfAMinute), [Some(1), None]);
+    assert_eq!(flags.gather(Span::AnyOfAMinute, 3).at(0).next(), Some(Some(own)));
 }
 
 #[test]

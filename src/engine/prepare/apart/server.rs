@@ -14,13 +14,12 @@ use crate::engine::prepare::{FEDERATION, Influences, Prepared, TrainingSpent, fi
 use crate::federation::apart::ServerHalf;
 use crate::federation::{FederationError, History};
 use crate::nn::checkpoint::{Checkpoint, CheckpointError, Fingerprint};
-use crate::server::Together;
+use crate::server::StateCorrelation;
 use crate::server::influence::heard::Heard;
 use crate::server::influence::{InfluenceGraph, learn};
 use crate::session::Session;
 use crate::stream::UnusedRows;
 
-/// The models of the server.
 #[derive(Debug, Clone)]
 pub(crate) struct ServerModels {
     /// Which training made them.
@@ -60,7 +59,7 @@ impl ServerModels {
             stopped: false,
             spent: TrainingSpent { from: stored.from, clients: Vec::new() },
             influences: stored.influences.with_declared(&session.edges),
-            together: stored.together.filter(Together::is_whole),
+            together: stored.together.filter(StateCorrelation::is_whole),
             unused: UnusedRows::default(),
             file: file.to_path_buf(),
             not_kept: None,
@@ -78,7 +77,7 @@ struct StoredServer {
     from: Timestamp,
     history: History,
     influences: Influences,
-    together: Option<Together>,
+    together: Option<StateCorrelation>,
 }
 
 /// Where the models of a training without `later` clients are kept, and what they depend on. Where the

@@ -10,7 +10,7 @@ use crate::base::rng;
 use crate::engine::error::PrepareError;
 use crate::engine::prepare::fingerprint::json;
 use crate::engine::prepare::make::{
-    calibrate, client_models, spent, train_proprietary, training_name,
+    calibrate, client_models, site_fit, spent, train_proprietary, training_name,
 };
 use crate::engine::prepare::stored::{ClientCalibration, header, site, unusable};
 use crate::engine::prepare::{
@@ -21,6 +21,7 @@ use crate::engine::{cost, decimation};
 use crate::federation::FederationError;
 use crate::federation::apart::SiteHalf;
 use crate::nn::checkpoint::{Checkpoint, Hasher};
+use crate::nn::kernel::WeightsError;
 use crate::nn::proprietary::VendorModel;
 use crate::nn::weights::LstmFc;
 use crate::privacy::{Counted, Protection, Provenance, Trained, What};
@@ -40,7 +41,6 @@ use crate::wire::{Outgoing, Sender, ToSite};
 const TRAINED: &str = "site";
 const ALONE: &str = "alone";
 
-/// The models of one site.
 #[derive(Debug, Clone)]
 pub(crate) struct SiteModels {
     /// Which training made them.
@@ -121,11 +121,11 @@ pub(crate) struct SitePart {
     taught: Vec<Counted>,
     summary: Option<Messenger>,
     /// What the server foretold, in tier 2.
-    foretold: Option<Foretold>,
+    foretold: Option<ServerPredictions>,
 }
 
 /// What the server foretold of both stretches.
-struct Foretold {
+struct ServerPredictions {
     explainer: Option<usize>,
     stretches: [Answers; 2],
     /// Messages that came.
@@ -233,14 +233,17 @@ impl SitePart {
         }
     }
 
+    fn grade(&self) -> Result<(GraderFit, [Trace; 2]), WeightsError> {
+        let ClientVendor { watching, sending, .. } = &self.models;
+        fit::grader_with_traces(&self.material.clients[0], watching, sending.as_ref())
+    }
+
     /// What it sends about its states so that the server learns who influences whom; none
     /// where nothing can be learned. It is released at every call.
     pub(crate) fn teach(&mut self, session: &Session) -> Result<Option<Lessons>, PrepareError> {
-        let graded = if let Some(graded) = self.graded.take() {
-            graded
-        } else {
-            let ClientVendor { watching, sending, .. } = &self.models;
-            fit::grader_with_traces(&self.material.clients[0], watching, sending.as_ref())?
+        let graded = match self.graded.take() {
+            Some(graded) => graded,
+            None => self.grade()?,
         };
         let (_, traces) = &*self.graded.insert(graded);
         if learn::refusal(self.clients).is_some() {
@@ -268,7 +271,7 @@ impl SitePart {
         messages: &[ToSite],
     ) {
         let Some((_, traces)) = &self.graded else { return };
-        let none = || Foretold {
+        let none = || ServerPredictions {
             explainer,
             stretches: [0, 1].map(|i: usize| Answers::none(traces[i].steps())),
             count: 0,
@@ -294,7 +297,7 @@ impl SitePart {
         }
         let phi = half.phi()?;
         let mut released = [half.released(), std::mem::take(&mut self.taught)].concat();
-        if let Some(Foretold { count, .. }) = self.foretold {
+        if let Some(ServerPredictions { count, .. }) = self.foretold {
             let protection = Protection::new(hooks(session).privacy, 1);
             let spend = protection.map_err(FederationError::from)?.gradient_spend();
             released.push(Counted { what: What::Gradient, spend, count });
@@ -310,9 +313,7 @@ impl SitePart {
         say: &mut dyn FnMut(&str),
     ) -> Result<SiteModels, PrepareError> {
         let phi = self.half(session)?.phi()?;
-        let ClientVendor { watching, sending, .. } = &self.models;
-        let graded =
-            fit::grader_with_traces(&self.material.clients[0], watching, sending.as_ref())?;
+        let graded = self.grade()?;
         self.summary = Some(Messenger::fit(&graded.1[0]));
         self.graded = Some(graded);
         self.keep(session, phi, (None, 0), &[], say)
@@ -332,21 +333,12 @@ impl SitePart {
         let (grader, traces) = self.graded.take().ok_or_else(too_short)?;
         let calibration = calibrate(client, &self.models, &phi)?;
         let informed =
-            self.foretold.take().and_then(|Foretold { explainer, stretches, .. }| {
+            self.foretold.take().and_then(|ServerPredictions { explainer, stretches, .. }| {
                 let [fit, calibration] = [0, 1].map(|i: usize| (&traces[i], &stretches[i]));
                 let states = self.summary.as_ref()?.states();
-                let fit = InformedFit::new(states, fit, calibration);
-                Some((explainer?, fit.keeping(|t| client.is_measured(t))))
+                Some((explainer?, InformedFit::new(states, fit, calibration)))
             });
-        let fit = SiteFit {
-            inputs: client.inputs.clone(),
-            habits: fit::habits(client),
-            seen: client.seen.clone(),
-            grader,
-            summary: self.summary.take(),
-            informed,
-            calibrated: self.material.calibration_span,
-        };
+        let fit = site_fit((&self.material, 0), grader, self.summary.take(), informed);
         let spent = spent(session, &self.training, &self.material, rounds, &[released.to_vec()]);
         let mut trained = self.before;
         trained.extend(spent.clients.into_iter().flatten());

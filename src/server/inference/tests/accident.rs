@@ -2,16 +2,21 @@
 
 use super::*;
 
-/// Quiet steps, then every client is struck: each at its step after step 100, with its severity.
+/// Quiet steps, then every client is struck: each at its step after step 100, with its severity. Two steps
+/// later all are equally severe.
 fn struck(strikes: &[(usize, u8)], before: &[(usize, usize, usize)]) -> Vec<Vec<Report>> {
     let report = |t: usize, client: usize| {
         let (delay, severity) = strikes[client];
         let begins = 100 + delay;
         let noise = before.iter().find(|(at, who, _)| (*at, *who) == (t, client));
-        match t.cmp(&begins) {
-            std::cmp::Ordering::Less => Report::Symbol(at(noise.map_or(0, |(.., level)| *level))),
-            std::cmp::Ordering::Equal => Report::Severe(at(4), severity),
-            std::cmp::Ordering::Greater => Report::Symbol(at(4)),
+        if t < begins {
+            Report::Symbol(at(noise.map_or(0, |(.., level)| *level)))
+        } else if t == begins {
+            Report::Severe(at(4), severity)
+        } else if t == begins + 2 {
+            Report::Severe(at(4), 2)
+        } else {
+            Report::Symbol(at(4))
         }
     };
     (0..120).map(|t| (0..strikes.len()).map(|client| report(t, client)).collect()).collect()
@@ -42,7 +47,7 @@ fn the_most_severe_of_those_struck_at_once_is_named_where_it_leads_clearly() {
     let strikes = [(0, 4), (0, 4), (0, 12), (0, 2)];
     let incident = outcome(&mut server(4, &[]), &struck(&strikes, &[]));
     assert_eq!((incident.root, incident.tied.len()), (Some(2), 0));
-    let close = [(0, 0), (0, 10), (0, 12), (0, 0)];
+    let close = [(0, 4), (0, 11), (0, 12), (0, 4)];
     let incident = outcome(&mut server(4, &[]), &struck(&close, &[]));
     assert_eq!((incident.root, &incident.tied[..]), (None, &[2, 1][..]), "{incident:?}");
     assert!(incident.posterior[2] > incident.posterior[1] && incident.posterior[2] < 0.8);
@@ -73,12 +78,26 @@ fn a_client_with_one_highest_symbol_by_chance_is_not_part_of_a_tie() {
 }
 
 #[test]
-fn of_clients_struck_alike_one_that_calms_down_is_likelier_than_those_that_stay_saturated() {
+fn of_clients_struck_alike_the_one_that_is_less_severe_two_steps_later_is_named() {
     let mut world = struck(&[(0, 6); 4], &[]);
-    for reports in &mut world[102..] {
-        reports[1] = Report::Symbol(at(3));
+    for (client, severity) in [(0, 10), (1, 2), (2, 11), (3, 10)] {
+        world[102][client] = Report::Severe(at(4), severity);
     }
     let incident = outcome(&mut server(4, &[]), &world);
-    assert_eq!((incident.root, incident.tied.first()), (None, Some(&1)), "{incident:?}");
-    assert!(incident.posterior[1] > 0.5, "{incident:?}");
+    assert_eq!((incident.root, incident.tied.len()), (Some(1), 0), "{incident:?}");
+    // A third step that is not of the highest level is not severe at all.
+    world[102][1] = Report::Symbol(at(3));
+    let incident = outcome(&mut server(4, &[]), &world);
+    assert_eq!(incident.root, Some(1), "{incident:?}");
+}
+
+#[test]
+fn a_severity_two_steps_after_a_broken_burst_begins_a_new_one() {
+    let mut world = struck(&[(0, 6); 4], &[]);
+    // C1 is less than saturated in between, so that its severity at 102 is the first of another burst.
+    world[101][0] = Report::Symbol(at(3));
+    let incident = outcome(&mut server(4, &[]), &world);
+    // Its first burst counts as one whose third step is not severe; those of the others are.
+    assert_eq!((incident.root, incident.tied.first()), (None, Some(&0)), "{incident:?}");
+    assert!(incident.posterior[0] > 1.5 * incident.posterior[1], "{incident:?}");
 }

@@ -15,7 +15,7 @@ use tokio::time::{MissedTickBehavior, interval, sleep};
 use super::browse::{lost, number};
 use super::link::{Change, Link};
 use super::past::stamp;
-use super::{Failure, Known, Never, Plan, SILENCE, hand, short};
+use super::{Failure, Known, Never, Plan, SILENCE, first_line, hand};
 use crate::session::OpcUaPast;
 use crate::stream::live::arrival::{Outbox, Phase, Served, What};
 use crate::stream::live::assembler::Quality;
@@ -143,7 +143,7 @@ impl Subscription {
                     }
                     Some(Change::Lost(why)) => {
                         is_away = true;
-                        let why = short(&why.to_string());
+                        let why = first_line(&why.to_string(), 200);
                         hand(outbox, What::Phase(Phase::Reconnecting(why))).await?;
                     }
                     Some(Change::Back) => {

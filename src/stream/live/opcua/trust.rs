@@ -86,7 +86,6 @@ pub(crate) fn own_certificate(pki: &Path, name: &str, uri: &str) -> Result<PathB
     Ok(certificate)
 }
 
-/// The thumbprint of a certificate.
 pub(crate) fn thumbprint(certificate: &Path) -> Result<String, String> {
     Ok(CertificateStore::read_cert(certificate)?.thumbprint().as_hex_string())
 }

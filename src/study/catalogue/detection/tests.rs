@@ -20,6 +20,7 @@ fn figures(f1: f64, right: usize) -> Figures {
         arl0: RunTotals { watched: 3000.0, ended: usize::from(f1 < 0.9), censored: 1 },
         arl1: RunTotals { watched: 20.0, ended: 10, censored: 0 },
         delays: vec![2.0; 10],
+        named: vec![2.0; right],
         ac1: Some(f1),
         ac3: Some(1.0),
         avg5: Some(1.0),

@@ -7,7 +7,6 @@ use crate::engine::experiment::Failure;
 use crate::engine::experiment::spending::DailySpending;
 use crate::score::metrics::Tick;
 use crate::score::metrics::delay::{Delays, per_day};
-use crate::score::metrics::incident::TAIL;
 use crate::session::{Alphabet, SendPolicy, Session};
 use crate::study::detection::figures::Figures;
 use crate::study::detection::watch::{WatchedRun, watch};
@@ -277,7 +276,7 @@ fn median_delay(_: &WatchedRun, figures: &Figures) -> Option<f64> {
 fn named_delay(watched: &WatchedRun, _: &Figures) -> Option<f64> {
     let names = &watched.output.names;
     let delays = watched.truth.events.iter().map(|event| {
-        let (first, last) = (event.window.start, event.window.end + TAIL);
+        let (first, last) = (event.window.start, event.busy().end);
         let is_right = |t: &Tick| names.get(*t as usize) == Some(&Some(event.origin));
         let right = (first..=last).find(is_right)?;
         Some((right - first + 1) as f64)
