@@ -8,6 +8,7 @@ mod linear;
 mod own_lag;
 #[cfg(test)]
 mod tests;
+mod whole_state;
 
 pub(crate) use filter::Filter;
 pub(crate) use linear::Linear;

@@ -291,6 +291,7 @@ pub(super) fn conduct(settings: &ModelSettings) -> Conduct {
     Conduct {
         update_clip: if unclipped { f32::INFINITY } else { usual.update_clip },
         has_memory: !settings.is_printed(Printed::NoMemory),
+        memory_is_known: usual.memory_is_known,
         jacobian_at_prediction: !settings.is_printed(Printed::EarlierJacobian),
     }
 }

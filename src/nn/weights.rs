@@ -225,13 +225,21 @@ pub(crate) struct Conduct {
     pub(crate) update_clip: f32,
     /// The transition's memory (h, c) is carried from step to step; otherwise it is empty at each.
     pub(crate) has_memory: bool,
+    /// That memory is taken as known; otherwise it is part of the state that is estimated. Training knows
+    /// the first only.
+    pub(crate) memory_is_known: bool,
     /// H is taken at the predicted state; otherwise at the estimate before it.
     pub(crate) jacobian_at_prediction: bool,
 }
 
 impl Default for Conduct {
     fn default() -> Self {
-        Self { update_clip: 5.0, has_memory: true, jacobian_at_prediction: true }
+        Self {
+            update_clip: 5.0,
+            has_memory: true,
+            memory_is_known: true,
+            jacobian_at_prediction: true,
+        }
     }
 }
 
@@ -277,6 +285,14 @@ impl ProprietaryWeights {
     pub(crate) fn filter(&self) -> Option<&FilterWeights> {
         match self {
             Self::Filter(filter) | Self::OwnLagFilter { filter, .. } => Some(filter),
+            Self::Linear(_) => None,
+        }
+    }
+
+    /// How its filter runs, where there is one.
+    pub(crate) fn conduct_mut(&mut self) -> Option<&mut Conduct> {
+        match self {
+            Self::Filter(filter) | Self::OwnLagFilter { filter, .. } => Some(&mut filter.conduct),
             Self::Linear(_) => None,
         }
     }

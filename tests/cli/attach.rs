@@ -227,7 +227,8 @@ fn a_console_that_does_not_read_holds_up_nothing_and_changes_no_fact() {
     };
     let alone = run(&[]).wait_with_output().expect("it ends");
     assert!(alone.status.success());
-    let watched = run(&["--listen", "s"]);
+    // The socket goes with the run: it lasts 14 s, so that the consoles come in time and are given up as stalled.
+    let watched = run(&["--listen", "s", "--speed", "500"]);
     let socket = folder.join("s");
     let mut stalled = Vec::new();
     wait_until("the socket", || socket.exists());

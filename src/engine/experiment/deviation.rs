@@ -82,6 +82,16 @@ impl Clients {
         Ok(Self { seed, dataset, filters })
     }
 
+    /// The same clients, whose filters estimate the memory (h, c) of their transition as well.
+    pub(crate) fn with_estimated_memory(&self) -> Self {
+        let Self { seed, dataset, filters } = self;
+        let mut filters = filters.clone();
+        for conduct in filters.iter_mut().filter_map(ProprietaryWeights::conduct_mut) {
+            conduct.memory_is_known = false;
+        }
+        Self { seed: *seed, dataset: dataset.clone(), filters }
+    }
+
     /// The same plant and models of family A with every anomaly at all clients. Nothing is learned
     /// from anomalies, so the models are the same.
     pub(crate) fn with_anomalies_everywhere(&self) -> Result<Self, Failure> {

@@ -48,6 +48,20 @@ impl Memory {
         self.h.len() + self.c.len()
     }
 
+    /// h and c of the `width` units, without their padding.
+    pub(crate) fn units(&self, width: usize) -> (&[f32], &[f32]) {
+        (&self.h[..width], &self.c[..width])
+    }
+
+    /// Adds to h and c.
+    pub(crate) fn correct(&mut self, (h, c): (&[f64], &[f64])) {
+        let add = |to: &mut [f32], by: &[f64]| {
+            to.iter_mut().zip(by).for_each(|(to, by)| *to += *by as f32);
+        };
+        add(&mut self.h, h);
+        add(&mut self.c, c);
+    }
+
     /// Appends what is remembered: h, then c, each with its padding.
     pub(crate) fn record(&self, to: &mut Vec<f32>) {
         to.extend_from_slice(&self.h);

@@ -111,3 +111,38 @@ impl Model for Networks {
         self.memory = lstm(&self.weights.transition, &self.memory, x).1;
     }
 }
+
+/// The same with the memory in the state (x, h, c): a whole step is a function of it.
+#[derive(Clone)]
+pub(crate) struct WholeNetworks(pub(crate) FilterWeights);
+
+impl WholeNetworks {
+    /// x of a whole state, and its memory.
+    fn split(&self, s: &DVector<f64>) -> (DVector<f64>, State) {
+        let (p, n) = (self.0.states(), self.0.transition.width);
+        let part = |from, count| s.rows(from, count).into_owned();
+        (part(0, p), State { h: part(p, n), c: part(p + n, n) })
+    }
+}
+
+impl Model for WholeNetworks {
+    fn f(&self, s: &DVector<f64>) -> DVector<f64> {
+        let (x, memory) = self.split(s);
+        let (out, State { h, c }) = lstm(&self.0.transition, &memory, &x);
+        let next = if self.0.loadings.is_some() { x + out } else { out };
+        let all: Vec<f64> = next.iter().chain(h.iter()).chain(c.iter()).copied().collect();
+        DVector::from_vec(all)
+    }
+
+    fn F(&self, s: &DVector<f64>) -> DMatrix<f64> {
+        jacobian(|s| self.f(s), s)
+    }
+
+    fn h(&self, s: &DVector<f64>) -> DVector<f64> {
+        Networks::new(&self.0).h(&self.split(s).0)
+    }
+
+    fn H(&self, s: &DVector<f64>) -> DMatrix<f64> {
+        jacobian(|s| self.h(s), s)
+    }
+}

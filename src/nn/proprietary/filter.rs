@@ -5,6 +5,7 @@
 //! frozen (h, c). Measurements are clipped for the update only, so that one wild sensor cannot drag
 //! the state away; the residual shows it in full.
 
+use super::whole_state::WholeState;
 use super::{LARGEST, Output, Proprietary, SecondEstimate};
 use crate::nn::kernel::covariance::Covariance;
 use crate::nn::kernel::isa::{Isa, Kernel};
@@ -26,6 +27,8 @@ pub(crate) struct Filter {
     loadings: Option<Vec<f32>>,
     memory: Memory,
     covariance: Covariance,
+    /// In its place where the memory is estimated too.
+    whole: Option<Box<WholeState>>,
     /// x, then ∂f/∂x_k, then x_a.
     transition_rows: Rows,
     /// ŷ, then ∂h/∂x_k, then ŷ_a.
@@ -61,6 +64,8 @@ impl Filter {
             conduct: weights.conduct,
             memory: transition.memory(),
             covariance: Covariance::new(states, weights.q, weights.r),
+            whole: (!weights.conduct.memory_is_known)
+                .then(|| Box::new(WholeState::new(weights))),
             transition_rows: transition.rows(states + 2),
             measurement_rows: measurement.rows(states + 2),
             innovation: vec![0.0; padded(sensors)],
@@ -89,11 +94,17 @@ impl Filter {
 
     /// Back to x̂ = 0, P = I and an empty memory, after numbers that cannot be trusted.
     fn recover(&mut self) {
-        self.memory.clear();
-        self.covariance.reset();
+        self.forget();
         self.output.x_hat.fill(0.0);
         self.output.e.fill(0.0);
         self.recoveries += 1;
+    }
+
+    /// P = I and an empty memory.
+    fn forget(&mut self) {
+        self.memory.clear();
+        self.covariance.reset();
+        self.whole.iter_mut().for_each(|whole| whole.reset());
     }
 }
 
@@ -125,8 +136,7 @@ impl Proprietary for Filter {
     }
 
     fn reset(&mut self) {
-        self.memory.clear();
-        self.covariance.reset();
+        self.forget();
         self.output.clear();
     }
 
@@ -165,6 +175,9 @@ impl Filter {
     fn predict_state<A: Arithmetic>(&mut self, a: A, beside: Option<&mut SecondEstimate<'_>>) {
         let residual_form = self.loadings.is_some();
         let second = beside.as_ref().map(|beside| beside.x_hat);
+        if let Some(whole) = &mut self.whole {
+            whole.predict(&self.output.x_hat, &self.memory);
+        }
         self.transition.step(
             a,
             &mut self.memory,
@@ -173,7 +186,9 @@ impl Filter {
             second,
             &mut self.transition_rows,
         );
-        self.covariance.predict(a, &self.transition_rows, residual_form);
+        if self.whole.is_none() {
+            self.covariance.predict(a, &self.transition_rows, residual_form);
+        }
         let states = self.states();
         let next = |x: &mut [f32], row: &[f32], before: &[f32]| {
             for (x, (&change, &before)) in x.iter_mut().zip(row.iter().zip(before)) {
@@ -262,18 +277,27 @@ impl Filter {
         if present == 0 {
             self.output.e.fill(0.0);
         } else {
-            self.covariance.update(a, &self.measurement_rows, &self.innovation);
-            for (e, &correction) in self.output.e.iter_mut().zip(self.covariance.correction()) {
+            let correction = if let Some(whole) = &mut self.whole {
+                whole.update(&self.measurement_rows, &self.innovation, self.output.r.len());
+                self.memory.correct(whole.of_memory());
+                whole.of_state()
+            } else {
+                self.covariance.update(a, &self.measurement_rows, &self.innovation);
+                self.covariance.correction()
+            };
+            for (e, &correction) in self.output.e.iter_mut().zip(correction) {
                 *e = correction as f32;
             }
         }
+        let is_sound =
+            self.whole.as_ref().map_or_else(|| self.covariance.is_sound(), |whole| whole.is_sound());
         let mut inside = true;
         let state = self.output.x_hat.iter_mut().zip(self.output.x.iter().zip(&self.output.e));
         for (x_hat, (x, e)) in state {
             *x_hat = x + e;
             inside &= x_hat.abs() < LARGEST;
         }
-        if !(inside && self.covariance.is_sound()) {
+        if !(inside && is_sound) {
             self.recover();
         }
     }

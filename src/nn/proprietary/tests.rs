@@ -5,7 +5,7 @@ use rand_distr::{Distribution, StandardNormal};
 use super::*;
 use crate::base::rng;
 use crate::nn::ekf::Ekf;
-use crate::nn::kernel::reference::{self, Networks, State};
+use crate::nn::kernel::reference::{self, Networks, State, WholeNetworks};
 use crate::nn::train;
 use crate::nn::weights::{Conduct, FilterWeights, LstmFc, Mlp, OwnLagWeights};
 
@@ -142,6 +142,46 @@ fn the_residual_form_with_as_many_states_as_sensors_agrees_with_the_textbook_fil
     for isa in Isa::available() {
         compare_with_the_textbook(&residual_form(9, 6), isa, 500);
         compare_with_the_textbook(&residual_form(2, 6), isa, 500);
+    }
+}
+
+#[test]
+fn a_filter_that_estimates_its_memory_agrees_with_the_textbook_filter_of_the_whole_state() {
+    for mut weights in [paper_form(2, 4, 3), residual_form(3, 6)] {
+        weights.conduct.memory_is_known = false;
+        let (states, sensors) = (weights.states(), weights.sensors());
+        let size = states + 2 * weights.transition.width;
+        let only_states = |value: f64| {
+            DMatrix::from_fn(size, size, |i, j| if i == j && i < states { value } else { 0.0 })
+        };
+        let mut filter = Filter::new(&weights, Isa::detect()).expect("weights of the right size");
+        let mut ekf = Ekf {
+            model: WholeNetworks(weights.clone()),
+            x: DVector::zeros(size),
+            P: only_states(1.0),
+            Q: only_states(weights.q),
+            R: DMatrix::identity(sensors, sensors) * weights.r,
+        };
+        for (t, mut y) in measurements(sensors, 200, 1).into_iter().enumerate() {
+            match t % 50 {
+                20..23 => y.fill(f32::NAN),
+                30 => y[t % sensors] = f32::NAN,
+                _ => {}
+            }
+            ekf.predict();
+            ekf.update(&exact(&y)).expect("R is positive definite");
+            filter.step(&y, None);
+            let (h, c) = filter.memory().units(weights.transition.width);
+            let found = [&filter.output().x_hat[..], h, c].concat();
+            let apart = (exact(&found) - &ekf.x).amax();
+            assert!(apart < 1e-4, "{apart} at step {t}");
+        }
+        assert_eq!(filter.recoveries(), 0);
+        let usual = FilterWeights { conduct: Conduct::default(), ..weights };
+        let mut usual = Filter::new(&usual, Isa::detect()).expect("weights of the right size");
+        measurements(sensors, 200, 1).iter().for_each(|y| usual.step(y, None));
+        let apart = exact(&usual.output().x_hat) - ekf.x.rows(0, states);
+        assert!(apart.amax() > 1e-3, "the memory makes a difference: {apart}");
     }
 }
 

@@ -47,10 +47,11 @@ struct Variant {
 const OURS: &str = "as here";
 const OF_FIT: &str = "thresholds of the training rows";
 const UNRIDGED: &str = "Σ without a ridge";
+const ESTIMATED: &str = "memory in the state";
 const ALL: &str = "all settings of the federation";
 
 /// Those of the federation: all of them have the same proprietary models.
-const FEDERATIONS: [Variant; 10] = [
+const FEDERATIONS: [Variant; 11] = [
     Variant { name: OURS, change: |_| {} },
     Variant { name: "φ of width 1", change: |model| model.augment_width = 1 },
     Variant {
@@ -71,6 +72,7 @@ const FEDERATIONS: [Variant; 10] = [
     Variant { name: "∇L_c in line 10", change: |model| model.eta1 = 0.0 },
     Variant { name: OF_FIT, change: |_| {} },
     Variant { name: UNRIDGED, change: |_| {} },
+    Variant { name: ESTIMATED, change: |_| {} },
     Variant { name: ALL, change: federation_as_printed },
 ];
 
@@ -206,6 +208,7 @@ fn plants(name: &str, way: PrintedPlant, seed: u64, effort: Effort) -> Result<Re
 fn federations(seed: u64, effort: Effort) -> Result<Results, Failure> {
     let usual = settings(&FEDERATIONS[0], effort);
     let clients = Clients::new(DatasetSource::Twin(2), seed, &usual)?;
+    let with_memory = clients.with_estimated_memory();
     let mut results = Results::default();
     let mut arl0 = None;
     for variant in &FEDERATIONS {
@@ -214,7 +217,8 @@ fn federations(seed: u64, effort: Effort) -> Result<Results, Failure> {
             UNRIDGED => Thresholds::WithoutRidge,
             _ => Thresholds::Calibration,
         };
-        let outcome = train(&clients, &settings(variant, effort), PERCENTILE, thresholds)?;
+        let clients = if variant.name == ESTIMATED { &with_memory } else { &clients };
+        let outcome = train(clients, &settings(variant, effort), PERCENTILE, thresholds)?;
         results.rows.push(judged(variant.name, &outcome));
         let mean = |runs: &RunTotals| RunTotals::pooled([runs]).mean;
         if variant.name == OF_FIT {

@@ -27,7 +27,7 @@ const fn deviation(
 }
 
 /// In the order of models, training, oracle, data, privacy, inference.
-pub(super) const DEVIATIONS: [Deviation; 31] = [
+pub(super) const DEVIATIONS: [Deviation; 32] = [
     deviation(
         "φ of width 1",
         "width 16; the -paper sessions have 1",
@@ -90,10 +90,15 @@ pub(super) const DEVIATIONS: [Deviation; 31] = [
     ),
     deviation(
         "LSTM memory in the EKF: not said; x = f(x̂) has none",
-        "carried beside the state and frozen in the Jacobian; the effect is of a memory that is emptied at \
-         every step",
-        "the covariance is of x alone; a memory that is emptied predicts worse",
+        "carried beside the state; the effect is of a memory that is emptied at every step",
+        "a memory that is emptied predicts worse",
         Effect::Row("no memory"),
+    ),
+    deviation(
+        "F = ∂f/∂x of an LSTM with a memory: not said",
+        "at frozen (h, c); the effect is of an EKF whose state is (x, h, c)",
+        "the covariance is of the P states alone",
+        Effect::Row("memory in the state"),
     ),
     deviation(
         "oracle: H at the estimate x̂_o(t − 1)",
