@@ -178,7 +178,7 @@ fn head(scene: &Scene, incident: &Incident, width: u16) -> Line<'static> {
     if let Some(words) = truth.and_then(|words| pen::fitting(words, room)) {
         add(words, theme.truth);
     }
-    if let Some(words) = probability(scene, incident) {
+    if let Some(words) = probability(incident, |client| scene.name(client)) {
         add(words, text);
     }
     if incident.disagrees()
@@ -201,10 +201,10 @@ fn head(scene: &Scene, incident: &Incident, width: u16) -> Line<'static> {
 
 /// The probability of the root. A confirmed root keeps its name, also where the evidence points to another
 /// client by now: then that client stands here.
-fn probability(scene: &Scene, incident: &Incident) -> Option<String> {
+fn probability<'n>(incident: &Incident, name: impl Fn(usize) -> &'n str) -> Option<String> {
     let of = |client: usize| incident.posterior.get(client).map(|p| format!("p {p:.2}"));
     match incident.second_thought() {
-        Some(now) => of(now).map(|p| format!("now {} {p}", scene.name(now))),
+        Some(now) => of(now).map(|p| format!("now {} {p}", name(now))),
         None => incident.root.and_then(of),
     }
 }
@@ -271,4 +271,25 @@ fn effects(scene: &Scene, incident: &Incident, width: u16, room: usize) -> Vec<L
         lines.push(format!("    {glyph} {more}{}", rest.join(", ")));
     }
     lines.into_iter().map(|text| Line::styled(text, theme.effect)).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::incident::Origin;
+
+    #[test]
+    fn a_confirmed_root_stands_without_a_probability_once_the_evidence_is_of_another() {
+        let at = jiff::Timestamp::UNIX_EPOCH;
+        let mut incident = Incident::new(1, Origin::Decided, (at, 0), at);
+        let said = |incident: &Incident| probability(incident, |client| ["P1", "P2"][client]);
+        assert_eq!(said(&incident), None);
+        incident.root = Some(0);
+        incident.posterior = vec![0.25, 0.75];
+        assert_eq!(said(&incident).as_deref(), Some("p 0.25"));
+        incident.would_now_say = Some(1);
+        assert_eq!(said(&incident).as_deref(), Some("p 0.25"), "the root still follows the evidence");
+        incident.frozen = true;
+        assert_eq!(said(&incident).as_deref(), Some("now P2 p 0.75"));
+    }
 }
