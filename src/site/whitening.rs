@@ -5,9 +5,13 @@
 //! the known inputs v (set points, commands) of this step and the last ones, where the session names
 //! such. A sequential test adds up evidence, which is right only when steps say something new; raw
 //! residuals of any model repeat themselves. Fitted on nominal data; everything stays with the client.
+//!
+//! A filter with fewer states than sensors is not all that is known of the past. There B is the mean of two
+//! regressions, one of them without the filter ([`own_past`]).
 
 mod crossed;
 mod lags;
+mod own_past;
 
 use nalgebra::DMatrix;
 use serde::{Deserialize, Serialize};
@@ -50,13 +54,21 @@ pub(crate) struct Recording {
     sensors: usize,
     states: usize,
     inputs: usize,
+    /// Whether the model has too few states to stand for the measurements before.
+    few_states: bool,
     rows: Vec<f32>,
     starts: Vec<usize>,
 }
 
 impl Recording {
     pub(crate) fn new(sensors: usize, states: usize) -> Self {
-        Self { sensors, states, inputs: 0, rows: Vec::new(), starts: Vec::new() }
+        let (rows, starts) = (Vec::new(), Vec::new());
+        Self { sensors, states, inputs: 0, few_states: false, rows, starts }
+    }
+
+    /// The same of a model that has too few states to stand for the measurements before.
+    pub(crate) fn with_few_states(self, few_states: bool) -> Self {
+        Self { few_states, ..self }
     }
 
     /// The same with so many known inputs beside the sensors.
@@ -128,6 +140,13 @@ impl StateFeatures {
         }
         self.features.complete(out);
     }
+
+    /// Puts ψ of this step before those of the steps before.
+    fn remember(&self, x_hat: &[f32], psi: &mut [f64]) {
+        let width = self.len();
+        psi.copy_within(..(STATE_LAGS - 1) * width, width);
+        self.write(x_hat, &mut psi[..width]);
+    }
 }
 
 /// The fitted regression of one client.
@@ -137,6 +156,8 @@ pub(crate) struct Whitening {
     inputs: usize,
     residual: Standard,
     features: StateFeatures,
+    /// ψ of the measurement, where a second regression predicts without the model.
+    own: Option<StateFeatures>,
     /// One row of coefficients per sensor.
     coefficients: Vec<f64>,
 }
@@ -146,6 +167,8 @@ pub(crate) struct Whitening {
 /// ```text
 /// u = [ρ(t−1) … ρ(t−5) | y(t−1) … y(t−L) | ψ(t−1) ψ(t−2) | ŷ(t) | v(t) v(t−1) v(t−2) | 1]
 /// ```
+///
+/// Where a second regression predicts without the model, ψ of y(t−1) and y(t−2) stand before ŷ.
 #[derive(Debug, Clone)]
 pub(crate) struct Past {
     u: Vec<f64>,
@@ -167,17 +190,25 @@ impl Whitening {
         let mut whitening = Self::unfitted(nominal, settling);
         let lags = whitening.choose_lags(nominal, settling);
         let mut past = whitening.past_of(lags);
-        let mut ridge = Ridge::new(past.u.len(), whitening.sensors);
-        whitening.each_settled(nominal, settling, &mut past, |_, u, r| ridge.add(u, r));
-        whitening.solve(&mut ridge);
+        let mut ridge = whitening.regression(lags);
+        whitening.each_settled(nominal, settling, &mut past, |_, u, targets| ridge.add(u, targets));
+        whitening.solve(&mut ridge, lags);
         whitening
     }
 
+    /// A regression without rows.
+    fn regression(&self, lags: usize) -> Ridge {
+        Ridge::new(self.width(lags), self.targets())
+    }
+
     /// Takes the coefficients of a regression.
-    fn solve(&mut self, ridge: &mut Ridge) {
+    fn solve(&mut self, ridge: &mut Ridge, lags: usize) {
         let solution: DMatrix<f64> = ridge.solve(LAMBDA);
-        // Column-major (regressors × sensors): each sensor's coefficients stand together.
-        self.coefficients = solution.as_slice().to_vec();
+        // Column-major (regressors × targets): each sensor's coefficients stand together, residuals first.
+        self.coefficients = solution.as_slice()[..self.width(lags) * self.sensors].to_vec();
+        if self.own.is_some() {
+            self.average_with_own_past(ridge, lags);
+        }
     }
 
     /// What the regressors are made of, before there are coefficients.
@@ -192,16 +223,19 @@ impl Whitening {
         };
         let residual = Standard::fit(sensors, settled().map(|s| s.r));
         let states = Standard::fit(states, settled().map(|s| s.x_hat));
+        let own = || StateFeatures::new(Standard::fit(sensors, settled().map(|s| s.y)));
         Self {
             sensors,
             inputs: nominal.inputs,
             residual,
             features: StateFeatures::new(states),
+            own: nominal.few_states.then(own),
             coefficients: Vec::new(),
         }
     }
 
-    /// Hands out the place, the regressors and the residual of every settled step of a recording.
+    /// Hands out the place, the regressors and the targets of every settled step of a recording: its residual,
+    /// and its measurement where a second regression predicts that.
     fn each_settled(
         &self,
         nominal: &Recording,
@@ -209,15 +243,16 @@ impl Whitening {
         past: &mut Past,
         mut take: impl FnMut(usize, &[f64], &[f64]),
     ) {
-        let mut r = vec![0.0; self.sensors];
+        let mut targets = vec![0.0; self.targets()];
         for (t, (starts, sample)) in nominal.iter().enumerate() {
             if starts {
                 Self::forget(past);
             }
             self.expect(past, sample);
             if past.steps >= settling {
-                r.iter_mut().zip(sample.r).for_each(|(r, v)| *r = f64::from(*v));
-                take(t, &past.u, &r);
+                let values = sample.r.iter().chain(sample.y);
+                targets.iter_mut().zip(values).for_each(|(target, v)| *target = f64::from(*v));
+                take(t, &past.u, &targets);
             }
             self.remember(past, sample);
         }
@@ -243,8 +278,13 @@ impl Whitening {
 
     /// Number of regressors with so many lags of the measurement.
     fn width(&self, lags: usize) -> usize {
-        let own = (LAGS + lags + 1) * self.sensors + STATE_LAGS * self.features.len();
-        own + INPUT_LAGS * self.inputs + 1
+        let features = self.features.len() + self.own.as_ref().map_or(0, StateFeatures::len);
+        (LAGS + lags + 1) * self.sensors + STATE_LAGS * features + INPUT_LAGS * self.inputs + 1
+    }
+
+    /// Numbers that a step has for the regressions to explain.
+    fn targets(&self) -> usize {
+        if self.own.is_some() { 2 * self.sensors } else { self.sensors }
     }
 
     pub(crate) fn past(&self) -> Past {
@@ -310,7 +350,12 @@ impl Whitening {
         let d = self.sensors;
         let (rho, rest) = past.u.split_at_mut(LAGS * d);
         let (y, rest) = rest.split_at_mut(past.lags * d);
-        let (psi, rest) = rest.split_at_mut(STATE_LAGS * self.features.len());
+        let (psi, mut rest) = rest.split_at_mut(STATE_LAGS * self.features.len());
+        if let Some(own) = &self.own {
+            let (psi, others) = rest.split_at_mut(STATE_LAGS * own.len());
+            own.remember(sample.y, psi);
+            rest = others;
+        }
         let inputs = &mut rest[d..d + INPUT_LAGS * self.inputs];
         inputs.copy_within(..(INPUT_LAGS - 1) * self.inputs, self.inputs);
         rho.copy_within(..(LAGS - 1) * d, d);
@@ -321,9 +366,7 @@ impl Whitening {
         for (out, v) in y.iter_mut().zip(sample.y) {
             *out = bounded(f64::from(*v), LARGEST_Y);
         }
-        let f = self.features.len();
-        psi.copy_within(..(STATE_LAGS - 1) * f, f);
-        self.features.write(sample.x_hat, &mut psi[..f]);
+        self.features.remember(sample.x_hat, psi);
         past.steps += 1;
     }
 }

@@ -288,7 +288,11 @@ mod tests {
         incident.posterior = vec![0.25, 0.75];
         assert_eq!(said(&incident).as_deref(), Some("p 0.25"));
         incident.would_now_say = Some(1);
-        assert_eq!(said(&incident).as_deref(), Some("p 0.25"), "the root still follows the evidence");
+        assert_eq!(
+            said(&incident).as_deref(),
+            Some("p 0.25"),
+            "the root still follows the evidence"
+        );
         incident.frozen = true;
         assert_eq!(said(&incident).as_deref(), Some("now P2 p 0.75"));
     }

@@ -64,8 +64,7 @@ impl Filter {
             conduct: weights.conduct,
             memory: transition.memory(),
             covariance: Covariance::new(states, weights.q, weights.r),
-            whole: (!weights.conduct.memory_is_known)
-                .then(|| Box::new(WholeState::new(weights))),
+            whole: (!weights.conduct.memory_is_known).then(|| Box::new(WholeState::new(weights))),
             transition_rows: transition.rows(states + 2),
             measurement_rows: measurement.rows(states + 2),
             innovation: vec![0.0; padded(sensors)],
@@ -289,8 +288,10 @@ impl Filter {
                 *e = correction as f32;
             }
         }
-        let is_sound =
-            self.whole.as_ref().map_or_else(|| self.covariance.is_sound(), |whole| whole.is_sound());
+        let is_sound = self
+            .whole
+            .as_ref()
+            .map_or_else(|| self.covariance.is_sound(), |whole| whole.is_sound());
         let mut inside = true;
         let state = self.output.x_hat.iter_mut().zip(self.output.x.iter().zip(&self.output.e));
         for (x_hat, (x, e)) in state {

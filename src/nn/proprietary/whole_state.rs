@@ -126,7 +126,8 @@ impl WholeState {
                 *entry = f64::from(slope);
             }
         }
-        let nu = DVector::from_iterator(sensors, innovation.iter().take(sensors).map(|&v| f64::from(v)));
+        let nu =
+            DVector::from_iterator(sensors, innovation.iter().take(sensors).map(|&v| f64::from(v)));
         let HP = &H * &self.P;
         let S = &HP * H.transpose() + DMatrix::identity(sensors, sensors) * self.r;
         let Some(factor) = Cholesky::new(S) else {
