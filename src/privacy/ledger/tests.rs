@@ -99,7 +99,7 @@ fn a_value_becomes_sendable_only_with_its_line() {
     assert_eq!(line["prev"], serde_json::from_str::<serde_json::Value>(&first).unwrap()["hash"]);
     assert_eq!(entered.value().as_slice().len(), 2);
     let sent: Vec<f64> = serde_json::from_value(serde_json::to_value(&entered).unwrap()).unwrap();
-    let apart = |(sent, state): (&f64, &f32)| (sent - f64::from(*state)).abs();
+    let apart = |(sent, state): (&f64, &f64)| (sent - state).abs();
     assert!(sent.iter().zip(&state).map(apart).all(|apart| apart > 1e-6), "{sent:?}");
     assert!(ledger.provenance().is_private());
 }
