@@ -27,7 +27,7 @@ const STATES: &str = "Session(about: \"two that tell of their states\", \
     ranges: (fit: (until: \"+2500 steps\"), calibration: (from: \"+2500 steps\", \
         until: \"+4000 steps\"), replay: (from: \"+8900 steps\", until: \"+9600 steps\")), \
     model: (proprietary: Paper, epochs: 1, federation: Online(passes: 1)), \
-    thresholds: (arl0: \"3000s\", tier: States), seed: 4, PRIVACY)";
+    thresholds: (arl0: \"3000s\", tier: States), PRIVACY)";
 
 /// What crossed: as bytes and as text, one after the other.
 #[derive(Default)]

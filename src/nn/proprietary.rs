@@ -146,14 +146,6 @@ impl VendorModel {
         }
     }
 
-    /// Whether all that is kept of the measurements before is in fewer states than there are sensors.
-    pub(crate) fn has_few_states(&self) -> bool {
-        match self {
-            Self::Filter(_) => self.states() < self.sensors(),
-            Self::OwnLagFilter(_) | Self::Linear(_) => false,
-        }
-    }
-
     fn model(&self) -> &dyn Proprietary {
         match self {
             Self::Filter(model) => model.as_ref(),

@@ -82,9 +82,7 @@ fn recorded(
     rows: &ArrayView2<f32>,
     inputs: &ArrayView2<f32>,
 ) -> Recording {
-    let mut recording = Recording::new(model.sensors(), model.states())
-        .with_inputs(inputs.ncols())
-        .with_few_states(model.has_few_states());
+    let mut recording = Recording::new(model.sensors(), model.states()).with_inputs(inputs.ncols());
     let mut y = vec![f32::NAN; model.sensors()];
     let mut v = vec![f32::NAN; inputs.ncols()];
     model.reset();

@@ -5,15 +5,9 @@
 //! the known inputs v (set points, commands) of this step and the last ones, where the session names
 //! such. A sequential test adds up evidence, which is right only when steps say something new; raw
 //! residuals of any model repeat themselves. Fitted on nominal data; everything stays with the client.
-//!
-//! A filter with fewer states than sensors is not all that is known of the past. There B is the mean of two
-//! regressions, one of them without the filter ([`own_past`]).
 
 mod crossed;
 mod lags;
-mod own_past;
-#[cfg(test)]
-mod tests;
 
 use nalgebra::DMatrix;
 use serde::{Deserialize, Serialize};
@@ -56,21 +50,13 @@ pub(crate) struct Recording {
     sensors: usize,
     states: usize,
     inputs: usize,
-    /// Whether the model has too few states to stand for the measurements before.
-    few_states: bool,
     rows: Vec<f32>,
     starts: Vec<usize>,
 }
 
 impl Recording {
     pub(crate) fn new(sensors: usize, states: usize) -> Self {
-        let (rows, starts) = (Vec::new(), Vec::new());
-        Self { sensors, states, inputs: 0, few_states: false, rows, starts }
-    }
-
-    /// The same of a model that has too few states to stand for the measurements before.
-    pub(crate) fn with_few_states(self, few_states: bool) -> Self {
-        Self { few_states, ..self }
+        Self { sensors, states, inputs: 0, rows: Vec::new(), starts: Vec::new() }
     }
 
     /// The same with so many known inputs beside the sensors.
@@ -142,13 +128,6 @@ impl StateFeatures {
         }
         self.features.complete(out);
     }
-
-    /// Puts ψ of this step before those of the steps before.
-    fn remember(&self, x_hat: &[f32], psi: &mut [f64]) {
-        let width = self.len();
-        psi.copy_within(..(STATE_LAGS - 1) * width, width);
-        self.write(x_hat, &mut psi[..width]);
-    }
 }
 
 /// The fitted regression of one client.
@@ -158,8 +137,6 @@ pub(crate) struct Whitening {
     inputs: usize,
     residual: Standard,
     features: StateFeatures,
-    /// ψ of the measurement, where a second regression predicts without the model.
-    own: Option<StateFeatures>,
     /// One row of coefficients per sensor.
     coefficients: Vec<f64>,
 }
@@ -169,8 +146,6 @@ pub(crate) struct Whitening {
 /// ```text
 /// u = [ρ(t−1) … ρ(t−5) | y(t−1) … y(t−L) | ψ(t−1) ψ(t−2) | ŷ(t) | v(t) v(t−1) v(t−2) | 1]
 /// ```
-///
-/// Where a second regression predicts without the model, ψ of y(t−1) and y(t−2) stand before ŷ.
 #[derive(Debug, Clone)]
 pub(crate) struct Past {
     u: Vec<f64>,
@@ -192,25 +167,17 @@ impl Whitening {
         let mut whitening = Self::unfitted(nominal, settling);
         let lags = whitening.choose_lags(nominal, settling);
         let mut past = whitening.past_of(lags);
-        let mut ridge = whitening.regression(lags);
-        whitening.each_settled(nominal, settling, &mut past, |_, u, targets| ridge.add(u, targets));
-        whitening.solve(&mut ridge, lags);
+        let mut ridge = Ridge::new(past.u.len(), whitening.sensors);
+        whitening.each_settled(nominal, settling, &mut past, |_, u, r| ridge.add(u, r));
+        whitening.solve(&mut ridge);
         whitening
     }
 
-    /// A regression without rows.
-    fn regression(&self, lags: usize) -> Ridge {
-        Ridge::new(self.width(lags), self.targets())
-    }
-
     /// Takes the coefficients of a regression.
-    fn solve(&mut self, ridge: &mut Ridge, lags: usize) {
+    fn solve(&mut self, ridge: &mut Ridge) {
         let solution: DMatrix<f64> = ridge.solve(LAMBDA);
-        // Column-major (regressors × targets): each sensor's coefficients stand together, residuals first.
-        self.coefficients = solution.as_slice()[..self.width(lags) * self.sensors].to_vec();
-        if self.own.is_some() {
-            self.average_with_own_past(ridge, lags);
-        }
+        // Column-major (regressors × sensors): each sensor's coefficients stand together.
+        self.coefficients = solution.as_slice().to_vec();
     }
 
     /// What the regressors are made of, before there are coefficients.
@@ -225,19 +192,16 @@ impl Whitening {
         };
         let residual = Standard::fit(sensors, settled().map(|s| s.r));
         let states = Standard::fit(states, settled().map(|s| s.x_hat));
-        let own = || StateFeatures::new(Standard::fit(sensors, settled().map(|s| s.y)));
         Self {
             sensors,
             inputs: nominal.inputs,
             residual,
             features: StateFeatures::new(states),
-            own: nominal.few_states.then(own),
             coefficients: Vec::new(),
         }
     }
 
-    /// Hands out the place, the regressors and the targets of every settled step of a recording: its residual,
-    /// and its measurement where a second regression predicts that.
+    /// Hands out the place, the regressors and the residual of every settled step of a recording.
     fn each_settled(
         &self,
         nominal: &Recording,
@@ -245,16 +209,15 @@ impl Whitening {
         past: &mut Past,
         mut take: impl FnMut(usize, &[f64], &[f64]),
     ) {
-        let mut targets = vec![0.0; self.targets()];
+        let mut r = vec![0.0; self.sensors];
         for (t, (starts, sample)) in nominal.iter().enumerate() {
             if starts {
                 Self::forget(past);
             }
             self.expect(past, sample);
             if past.steps >= settling {
-                let values = sample.r.iter().chain(sample.y);
-                targets.iter_mut().zip(values).for_each(|(target, v)| *target = f64::from(*v));
-                take(t, &past.u, &targets);
+                r.iter_mut().zip(sample.r).for_each(|(r, v)| *r = f64::from(*v));
+                take(t, &past.u, &r);
             }
             self.remember(past, sample);
         }
@@ -280,13 +243,8 @@ impl Whitening {
 
     /// Number of regressors with so many lags of the measurement.
     fn width(&self, lags: usize) -> usize {
-        let features = self.features.len() + self.own.as_ref().map_or(0, StateFeatures::len);
-        (LAGS + lags + 1) * self.sensors + STATE_LAGS * features + INPUT_LAGS * self.inputs + 1
-    }
-
-    /// Numbers that a step has for the regressions to explain.
-    fn targets(&self) -> usize {
-        if self.own.is_some() { 2 * self.sensors } else { self.sensors }
+        let own = (LAGS + lags + 1) * self.sensors + STATE_LAGS * self.features.len();
+        own + INPUT_LAGS * self.inputs + 1
     }
 
     pub(crate) fn past(&self) -> Past {
@@ -352,12 +310,7 @@ impl Whitening {
         let d = self.sensors;
         let (rho, rest) = past.u.split_at_mut(LAGS * d);
         let (y, rest) = rest.split_at_mut(past.lags * d);
-        let (psi, mut rest) = rest.split_at_mut(STATE_LAGS * self.features.len());
-        if let Some(own) = &self.own {
-            let (psi, others) = rest.split_at_mut(STATE_LAGS * own.len());
-            own.remember(sample.y, psi);
-            rest = others;
-        }
+        let (psi, rest) = rest.split_at_mut(STATE_LAGS * self.features.len());
         let inputs = &mut rest[d..d + INPUT_LAGS * self.inputs];
         inputs.copy_within(..(INPUT_LAGS - 1) * self.inputs, self.inputs);
         rho.copy_within(..(LAGS - 1) * d, d);
@@ -368,7 +321,149 @@ impl Whitening {
         for (out, v) in y.iter_mut().zip(sample.y) {
             *out = bounded(f64::from(*v), LARGEST_Y);
         }
-        self.features.remember(sample.x_hat, psi);
+        let f = self.features.len();
+        psi.copy_within(..(STATE_LAGS - 1) * f, f);
+        self.features.write(sample.x_hat, &mut psi[..f]);
         past.steps += 1;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::base::rng;
+    use rand_distr::{Distribution as _, StandardNormal};
+
+    /// Residuals that repeat 0.8 of the last one, on two sensors.
+    fn coloured(steps: usize, seed: u64) -> Recording {
+        let mut rng = rng::stream(seed, 0);
+        let mut recording = Recording::new(2, 1);
+        let mut r = [0.0f32; 2];
+        for t in 0..steps {
+            for r in &mut r {
+                let noise: f64 = StandardNormal.sample(&mut rng);
+                *r = 0.8 * *r + noise as f32;
+            }
+            let y_hat = [(t as f32 * 0.1).sin(), 0.0];
+            let y = [y_hat[0] + r[0], y_hat[1] + r[1]];
+            recording.push(Sample {
+                y: &y,
+                y_hat: &y_hat,
+                r: &r,
+                x_hat: &[r[0] * 0.5],
+                inputs: &[],
+            });
+        }
+        recording
+    }
+
+    fn whitened(whitening: &Whitening, recording: &Recording) -> Vec<f32> {
+        let mut past = whitening.past();
+        let mut r_w = vec![0.0; 2];
+        let mut first = Vec::new();
+        for (starts, sample) in recording.iter() {
+            if starts {
+                Whitening::forget(&mut past);
+            }
+            whitening.step(&mut past, sample, &mut r_w);
+            first.push(r_w[0]);
+        }
+        first
+    }
+
+    fn lag_one(values: &[f32]) -> f64 {
+        let (mut cross, mut square) = (0.0, 0.0);
+        for pair in values.windows(2) {
+            cross += f64::from(pair[0]) * f64::from(pair[1]);
+            square += f64::from(pair[0]).powi(2);
+        }
+        cross / square
+    }
+
+    #[test]
+    fn what_the_past_explains_is_gone_on_data_that_was_not_fitted() {
+        let whitening = Whitening::fit(&coloured(3000, 1), 10);
+        let fresh = coloured(3000, 2);
+        let raw: Vec<f32> = fresh.iter().map(|(_, s)| s.r[0]).collect();
+        let white = whitened(&whitening, &fresh);
+        assert!(lag_one(&raw) > 0.7, "{}", lag_one(&raw));
+        assert!(lag_one(&white[10..]).abs() < 0.06, "{}", lag_one(&white[10..]));
+    }
+
+    #[test]
+    fn a_missing_value_stays_missing_and_harms_no_later_step() {
+        let whitening = Whitening::fit(&coloured(2000, 1), 10);
+        let mut past = whitening.past();
+        let mut r_w = [0.0; 2];
+        let nan = [f32::NAN; 2];
+        whitening.step(
+            &mut past,
+            Sample { y: &nan, y_hat: &nan, r: &nan, x_hat: &[f32::NAN], inputs: &[] },
+            &mut r_w,
+        );
+        assert!(r_w.iter().all(|v| v.is_nan()));
+        let one = [1.0; 2];
+        whitening.step(
+            &mut past,
+            Sample { y: &one, y_hat: &one, r: &one, x_hat: &[1.0], inputs: &[] },
+            &mut r_w,
+        );
+        assert!(r_w.iter().all(|v| v.is_finite()));
+    }
+
+    #[test]
+    fn a_new_run_knows_nothing_of_the_one_before() {
+        let whitening = Whitening::fit(&coloured(2000, 1), 10);
+        let fresh = coloured(200, 5);
+        let mut joined = coloured(100, 4);
+        joined.new_run();
+        for (_, sample) in fresh.iter() {
+            joined.push(sample);
+        }
+        assert_eq!(whitened(&whitening, &joined)[100..], whitened(&whitening, &fresh)[..]);
+    }
+
+    #[test]
+    fn no_nominal_data_leaves_residuals_as_they_are() {
+        let whitening = Whitening::fit(&Recording::new(2, 1), 0);
+        let fresh = coloured(20, 3);
+        let raw: Vec<f32> = fresh.iter().map(|(_, s)| s.r[0]).collect();
+        assert_eq!(whitened(&whitening, &fresh), raw);
+    }
+
+    #[test]
+    fn what_a_known_input_does_is_no_surprise_and_without_it_is_one() {
+        // A set point that jumps now and then and moves the first sensor one step later.
+        let recording = |inputs: usize, seed: u64| {
+            let mut rng = rng::stream(seed, 0);
+            let mut recording = Recording::new(1, 1).with_inputs(inputs);
+            let (mut set, mut before) = (0.0f32, 0.0f32);
+            for t in 0..3000 {
+                let noise: f64 = StandardNormal.sample(&mut rng);
+                let jump: f64 = StandardNormal.sample(&mut rng);
+                let r = [2.0 * (before - set) + 0.2 * noise as f32];
+                before = set;
+                if t % 20 == 0 {
+                    set = jump as f32;
+                }
+                let v = [set];
+                let (y, y_hat) = (r, [0.0]);
+                let inputs = &v[..inputs];
+                recording.push(Sample { y: &y, y_hat: &y_hat, r: &r, x_hat: &[0.0], inputs });
+            }
+            recording
+        };
+        let largest = |inputs| {
+            let whitening = Whitening::fit(&recording(inputs, 1), 10);
+            let mut past = whitening.past();
+            let mut r_w = [0.0];
+            let mut largest = 0.0f32;
+            for (_, sample) in recording(inputs, 2).iter() {
+                whitening.step(&mut past, sample, &mut r_w);
+                largest = largest.max(r_w[0].abs());
+            }
+            largest
+        };
+        assert!(largest(1) < 1.5 && largest(0) > 3.0, "{} {}", largest(1), largest(0));
     }
 }

@@ -34,12 +34,10 @@ impl Whitening {
     ) -> (Self, Vec<f32>) {
         let mut all = Self::unfitted(nominal, settling);
         let mut past = all.past_of(lags);
-        let regression = || all.regression(lags);
+        let regression = || Ridge::new(all.width(lags), all.sensors);
         let mut parts: Vec<Ridge> = (0..PARTS).map(|_| regression()).collect();
         let part_of = |t: usize| t * PARTS / nominal.len().max(1);
-        all.each_settled(nominal, settling, &mut past, |t, u, targets| {
-            parts[part_of(t)].add(u, targets);
-        });
+        all.each_settled(nominal, settling, &mut past, |t, u, r| parts[part_of(t)].add(u, r));
         let mut without = |part: Option<usize>| {
             let mut sum = regression();
             let kept = parts.iter_mut().enumerate().filter(|(place, _)| Some(*place) != part);
@@ -52,11 +50,11 @@ impl Whitening {
             .iter_mut()
             .map(|sum| {
                 let mut whitening = all.clone();
-                whitening.solve(sum, lags);
+                whitening.solve(sum);
                 whitening
             })
             .collect();
-        all.solve(&mut sum, lags);
+        all.solve(&mut sum);
         let mut rows = vec![f32::NAN; nominal.len() * all.sensors];
         let row_of = rows.chunks_exact_mut(all.sensors.max(1));
         for (t, ((starts, sample), row)) in nominal.iter().zip(row_of).enumerate() {

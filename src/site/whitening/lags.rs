@@ -3,8 +3,7 @@
 //! Five are enough where a process forgets quickly. One that swings slowly, or is seen through noise,
 //! is known better by more of its past: the residual shrinks, and a small fault stands out. More
 //! lags have more coefficients to learn, make a sample felt for longer, and cost more privacy. So they
-//! are taken only where they predict better on data that they were not fitted on. Beside a filter with
-//! few states they always do, by little, and are taken wherever there are rows enough.
+//! are taken only where they predict better on data that they were not fitted on.
 
 use super::{LAGS, LONGEST, Recording, Whitening};
 use crate::evidence::ridge::Ridge;
@@ -30,9 +29,6 @@ impl Whitening {
         let fitted = steps / 4 * 3;
         if fitted < A_REGRESSOR * past.u.len() {
             return LAGS;
-        }
-        if self.own.is_some() {
-            return LONGEST;
         }
         let kept = CHOICES.map(|lags| self.regressors(lags));
         let mut ridge = Ridge::new(past.u.len(), self.sensors);
