@@ -106,6 +106,8 @@ struct Open {
     frozen: bool,
     /// Since when it is followed.
     since: u64,
+    /// The step of its incident's alarm, whether or not it was said then.
+    alarmed: u64,
     /// A_m.
     attribution: Vec<f64>,
     /// E.
@@ -295,6 +297,7 @@ impl Inference {
         let root = self.nameable(named).filter(|_| tied.is_empty());
         let continued = self.continued(root.unwrap_or(winner));
         let said = continued.as_ref().is_some_and(|stands| stands.said);
+        let alarmed = continued.as_ref().map_or(self.step, |stands| stands.alarmed);
         let mut incident = continued.map_or_else(
             || Disturbance::new(onset, self.step, root, winner, m),
             |stands| stands.incident.again(root),
@@ -312,6 +315,7 @@ impl Inference {
             root,
             frozen: false,
             since,
+            alarmed,
             attribution,
             against: 0.0,
             resurgence: Resurgence::default(),

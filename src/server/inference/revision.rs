@@ -6,7 +6,8 @@ impl Inference {
     /// A final root gives way to a client that alarms, that reaches it and that it does not reach.
     pub(super) fn revise(&mut self, open: &mut Open) {
         let incident = &mut open.incident;
-        if !incident.frozen || self.step > incident.opened + self.rules.revision {
+        // The time counts from the alarm. An incident that was held back has `opened` later than that.
+        if !incident.frozen || self.step > open.alarmed + self.rules.revision {
             return;
         }
         let mut revised = false;

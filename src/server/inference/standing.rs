@@ -7,6 +7,8 @@ use super::{Change, Closing, Disturbance, Inference, Open};
 pub(super) struct Stands {
     pub(crate) incident: Disturbance,
     pub(crate) said: bool,
+    /// The step of its alarm, whether or not it was said then.
+    pub(super) alarmed: u64,
     closing: Closing,
     /// The step at which that episode ended.
     since: u64,
@@ -15,12 +17,12 @@ pub(super) struct Stands {
 impl Inference {
     /// An episode has ended: its incident stands, unless everybody has recovered already.
     pub(super) fn begin_to_stand(&mut self, open: Open, closing: Closing) {
-        let Open { mut incident, said, .. } = open;
+        let Open { mut incident, said, alarmed, .. } = open;
         incident.stands = Some(closing);
         if said {
             self.changes.push(Change::Ended(incident.clone(), closing));
         }
-        self.stands = Some(Stands { incident, said, closing, since: self.step });
+        self.stands = Some(Stands { incident, said, alarmed, closing, since: self.step });
     }
 
     /// Closes what stands once everybody who took part has recovered.

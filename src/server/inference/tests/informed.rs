@@ -82,3 +82,36 @@ fn nobody_is_explained_by_itself_or_by_a_stranger() {
     let changes = run(&mut server, &pairs(&vec![vec![(0, 0), (4, 0), (0, 0), (0, 0)]; 20]));
     assert!(roots(&changes).contains(&Some(1)), "nothing is explained: {changes:?}");
 }
+
+/// An incident that is held back is said later than its alarm. The time for a revision counts from the alarm: else the
+/// root of this one would be revised, and another client named than without second symbols.
+#[test]
+fn an_incident_that_was_held_back_is_revised_no_longer_than_one_that_was_not() {
+    // One digit a client, one word a step.
+    let own = "0040 0040 0030 0030 0030 0030 0030 0030 0031 0140 1140 0030 0113 1103 0014 0114 1014 1003 0113 0043 \
+        0033 0134 0134 1043 1043 0314 1303 1413 1314 1413 1313 0313 1314 1303 0303 1303 1304 0314 0100 4411 \
+        1330 1330 1330 0430 1341 0430 1430 1331 1430 0441 1110 0010 0000 0110 1001 0110 1011 1011 0133 0144 \
+        4100 4011 4011 4001 3010 3011";
+    let beside = "0000 0000 0000 0000 0000 0000 0000 0000 0212 2111 0204 4411 3341 4323 1012 4140 4021 1124 3133 2144 \
+        1010 3411 0111 2430 4240 4323 4421 2412 4322 1044 3342 2213 2113 2400 3311 0411 4410 4123 0401 2222 \
+        1313 1130 1011 0331 4314 4301 0040 3331 2110 0020 2101 2010 3220 1112 4044 1300 4244 1000 0243 2331 \
+        3033 2433 4422 4430 4302 0241";
+    let levels = |text: &str| -> Vec<Vec<usize>> {
+        let digit = |c: char| c.to_digit(10).expect("a level") as usize;
+        text.split_whitespace().map(|step| step.chars().map(digit).collect()).collect()
+    };
+    let steps = levels(own).into_iter().zip(levels(beside));
+    let world: Vec<_> = steps.map(|(own, beside)| own.into_iter().zip(beside).collect()).collect();
+    let [explained, plain] = ring();
+    let (mut both, mut alone) = (ring_server(&explained), ring_server(&plain));
+    let mut said_later = false;
+    for reports in pairs(&world) {
+        both.step(&reports);
+        alone.step(&reports);
+        let Some(said) = both.incident() else { continue };
+        let by_symbols = alone.incident().expect("what is said is seen without second symbols too");
+        assert_eq!(said.root, by_symbols.root);
+        said_later |= said.opened > by_symbols.opened;
+    }
+    assert!(said_later, "it was held back");
+}
