@@ -114,7 +114,8 @@
 //! Clipping of the update changes nothing on A2: no measurement there lies beyond five standard deviations. With
 //! the misprint of line 10 taken literally, φ learns from the server alone: L_a is 15 times as large. With
 //! anomalies at all clients at once Table 1 names a root in 2.7 % of their steps instead of 83 %. Without the
-//! memory of f_m L_a is twice as large; whether the covariance includes that memory hardly matters. The gradient through K lowers L_a by 4 % and raises L_s by 74 %. On A2 σ_c of
+//! memory of f_m L_a is twice as large. A covariance that includes the memory changes L_a by 0.4 %. The gradient through
+//! K lowers L_a by 4 % and raises L_s by 74 %. On A2 σ_c of
 //! Theorem 7.1 is a quarter of the σ used, and σ_a is twice as large. Both take what was seen as the bound, which
 //! promises nothing for what was not. With P4 as a client the first alarm is right for 34 % of the attacks of
 //! `plant-paper` instead of 66 %. The three sensors that repeat another change that by less than a standard deviation

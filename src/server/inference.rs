@@ -45,8 +45,8 @@
 //!
 //! Second symbols do nothing else. When an incident begins and ends and whom it names is decided as if
 //! there were none, so whatever a client says about its state, every root that is named is one that
-//! tier 1 names on the same first symbols. What is left to a liar is to hide the alarm of a client that
-//! it explains, as long as nobody else alarms.
+//! tier 1 names on the same first symbols. A lying client can still suppress the alarm of one neighbour that it
+//! explains, as long as nobody else alarms.
 
 mod accident;
 mod affected;
@@ -106,7 +106,7 @@ struct Open {
     frozen: bool,
     /// Since when it is followed.
     since: u64,
-    /// The step of its incident's alarm, whether or not it was said then.
+    /// The step of its incident's alarm. It may be shown later.
     alarmed: u64,
     /// A_m.
     attribution: Vec<f64>,

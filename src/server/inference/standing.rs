@@ -7,7 +7,7 @@ use super::{Change, Closing, Disturbance, Inference, Open};
 pub(super) struct Stands {
     pub(crate) incident: Disturbance,
     pub(crate) said: bool,
-    /// The step of its alarm, whether or not it was said then.
+    /// The step of its alarm. It may be shown later.
     pub(super) alarmed: u64,
     closing: Closing,
     /// The step at which that episode ended.

@@ -83,8 +83,8 @@ fn nobody_is_explained_by_itself_or_by_a_stranger() {
     assert!(roots(&changes).contains(&Some(1)), "nothing is explained: {changes:?}");
 }
 
-/// An incident that is held back is said later than its alarm. The time for a revision counts from the alarm: else the
-/// root of this one would be revised, and another client named than without second symbols.
+/// An incident that is held back is shown later than its alarm. The time for a revision counts from the alarm. If it
+/// counted from when the incident is shown, tier 2 would revise this root and tier 1 would not.
 #[test]
 fn an_incident_that_was_held_back_is_revised_no_longer_than_one_that_was_not() {
     // One digit a client, one word a step.
@@ -109,7 +109,8 @@ fn an_incident_that_was_held_back_is_revised_no_longer_than_one_that_was_not() {
         both.step(&reports);
         alone.step(&reports);
         let Some(said) = both.incident() else { continue };
-        let by_symbols = alone.incident().expect("what is said is seen without second symbols too");
+        let by_symbols =
+            alone.incident().expect("tier 1 has an incident wherever tier 2 shows one");
         assert_eq!(said.root, by_symbols.root);
         said_later |= said.opened > by_symbols.opened;
     }
