@@ -22,7 +22,7 @@
 //! | ARL1 of 112 steps for anomalies of 10 steps every 100 | an onset is followed until the next one; a run without an alarm is censored, counted with its full length and stated | a run length cannot exceed the time it is followed |
 //! | precision and recall without a definition | per episode end to end, false alarms included; beside it per step over everything, and per step inside anomalies only | the last reading comes nearest to the printed figures and is the most lenient: it is never shown alone |
 //! | run lengths of "our framework" | those of Z_a; per client and step | its printed ARLs equal those of models that have no Z_c |
-//! | "expected time passed before a false alarm" | ARL0 in every study: time outside events and their tails per alarm raised in it | one definition; the stretch before the first event alone is short on a day of attacks |
+//! | "expected time passed before a false alarm" | ARL0 of alarms: time outside events and their tails per alarm raised in it. ARL0 of flags: the same time in client-steps per flag | the stretch before the first event alone is short on a day of attacks |
 //! | how long after an anomaly an alarm is still true | the tail of the session, `replay.tail`, in runs and in every study: 6 s, which are 6 steps, on the synthetic plants; 300 s on the built-in plant and HAI | a filter of a synthetic plant is back within steps, a plant takes minutes |
 //! | how long a declared root holds | an episode of paper mode is a run of steps with one verdict, and its first step is the alarm: false alarms, ARL0, ARL1, delays and right roots count these, in every study as in a run; only precision, recall and F1 per episode put named steps at most 5 apart together, named by the majority | Algorithm 2 has no memory; one alarm a step is none |
 //! | when a flag falls | as soon as its distance is not above τ; a dead-band below τ and a k-of-n vote can be set, and are off | this is the paper's equation; both can be set for a steadier flag |
@@ -30,7 +30,7 @@
 //! | minutes at 95 and 99.5 % on HAI, "a Boolean alarm flag per minute" | flags of steps, and beside them of minutes with any flag and of minutes of mostly flags: run lengths, root causes and their delay | the paper does not say how 60 distances become one flag |
 //!
 //! Choices about data stand with the data, in `stream::twin`; choices about models in `nn`. Every deviation
-//! with its reason and its measured effect is `headwater study deviations`.
+//! with its reason and, where it was measured, its effect is `headwater study deviations`.
 
 pub(crate) mod catalogue;
 mod detection;

@@ -1,11 +1,13 @@
 //! `headwater check`: whether a session can be used, and what it holds.
 
 mod calibrated;
+mod choice;
+mod clients;
 
 use std::collections::BTreeMap;
 use std::io::Write;
 
-use color_eyre::eyre::{Result, bail, eyre};
+use color_eyre::eyre::{Result, eyre};
 use jiff::Timestamp;
 
 use crate::engine::cost;
@@ -76,10 +78,16 @@ pub(super) fn print(out: &mut impl Write, session: &Session, full: bool) -> Resu
         };
         writeln!(out, "ok: every row was read{not_used}")?;
     } else {
+        let looked = match clients::look(session)? {
+            None => ", and every client has a sensor that moves".to_owned(),
+            Some(why) => {
+                format!("; whether every client has a sensor that moves is not known: {why}")
+            }
+        };
         writeln!(
             out,
-            "ok: the beginning of each range was read ({GLANCE} frames); --full reads all of it \
-             and says which sensors are not watched"
+            "ok: the beginning of each range was read ({GLANCE} frames){looked}; --full reads all of \
+             it and says which sensors are not watched"
         )?;
     }
     Ok(())
@@ -130,7 +138,14 @@ fn source(session: &Session) -> String {
 /// What its settings protect and what they do not, where anything is set.
 fn print_privacy(out: &mut impl Write, session: &Session) -> Result<()> {
     if !session.privacy.protects() {
-        writeln!(out, "privacy     no ε is set: states and symbols are sent without noise")?;
+        let chosen = "no ε is set: states and symbols are sent without noise";
+        let silent = "no ε is chosen: states and symbols are sent without noise. A session states it: \
+                      `privacy: (epsilon_flag: 6.0)` for noise on symbols, None in its place for none";
+        let mut head = "privacy";
+        for line in wrapped(if choice::is_made(session) { chosen } else { silent }) {
+            writeln!(out, "{head:<12}{line}")?;
+            head = "";
+        }
         return Ok(());
     }
     let mut head = "privacy";
@@ -214,13 +229,7 @@ fn print_unmodelled(out: &mut impl Write, session: &Session) -> Result<()> {
             return Ok(());
         }
     };
-    if let Some(empty) = clients.iter().find(|client| client.sensors == 0) {
-        bail!(
-            "{}: none of its columns moves in the fit range, so that no model can watch it; give \
-             it a column that moves, or leave the client out",
-            empty.client
-        );
-    }
+    clients::refuse_blind(&clients)?;
     let mut head = "wild values";
     for Unmodelled { client, wild, .. } in &clients {
         for (column, values) in wild {
@@ -245,8 +254,8 @@ fn print_unmodelled(out: &mut impl Write, session: &Session) -> Result<()> {
     if let Some(Unmodelled { step_s, .. }) = clients.first() {
         calibrated::print_not_judged(out, session, *step_s)?;
         calibrated::print_memory(out, session, *step_s)?;
+        calibrated::print_insensitive(out, session, *step_s)?;
     }
-    calibrated::print_insensitive(out, session)?;
     head = "by value";
     for Unmodelled { client, seen, step_s, .. } in &clients {
         let Some(steps) = seen.steps_per_false_alarm() else { continue };

@@ -51,7 +51,7 @@ pub(super) struct StudyArgs {
     /// Write the charts as SVG files, for light and dark pages
     #[arg(long, value_name = "DIR")]
     svg: Option<PathBuf>,
-    /// Folder with recorded data (HAI, Tennessee Eastman, BATADAL)
+    /// Folder with recorded data (HAI, Tennessee Eastman, BATADAL, the lathe of causRCA)
     #[arg(long, value_name = "DIR")]
     data: Option<PathBuf>,
 }

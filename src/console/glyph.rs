@@ -13,6 +13,7 @@ pub(crate) const RETURNED: &str = "▽";
 pub(crate) const LATCHED: &str = "■";
 pub(crate) const SHELVED: &str = "z";
 pub(crate) const OUT: &str = "x";
+pub(crate) const NOT_JUDGED: &str = "…";
 pub(crate) const MISSING: &str = "?";
 pub(crate) const CHOSEN: &str = "▸";
 pub(crate) const NOW: &str = "┃";

@@ -79,6 +79,11 @@ impl Measured {
         self.scales.iter().all(|scale| scale.ends().is_none() || scale.is_settled())
     }
 
+    /// Whether any value of a client is there.
+    pub(crate) fn has_data(&self, client: &Client, moment: Timestamp) -> bool {
+        client.channels.clone().any(|channel| self.history.value_at(channel, moment).is_some())
+    }
+
     pub(crate) fn tally(&self, client: &Client, moment: Timestamp) -> Tally {
         client.channels.clone().fold(Tally::default(), |tally, channel| {
             match self.history.value_at(channel, moment) {

@@ -13,6 +13,7 @@ use fixture::{Console, playing, preparing};
 
 mod compare;
 mod everyday;
+mod expected;
 pub(crate) mod fixture;
 mod judged;
 mod live;

@@ -103,6 +103,8 @@ pub(crate) enum State {
     Latched,
     Shelved,
     OutOfService,
+    /// Data comes, and the steps are not judged yet.
+    NotJudged,
     Missing,
 }
 
@@ -115,7 +117,7 @@ pub(crate) struct Badge {
 
 #[cfg(test)]
 impl State {
-    pub(crate) const ALL: [State; 13] = [
+    pub(crate) const ALL: [State; 14] = [
         State::Normal,
         State::RootUnseen,
         State::Root,
@@ -128,6 +130,7 @@ impl State {
         State::Latched,
         State::Shelved,
         State::OutOfService,
+        State::NotJudged,
         State::Missing,
     ];
 }
@@ -282,6 +285,7 @@ impl Theme {
             State::Latched => (glyph::LATCHED, "latched", self.single),
             State::Shelved => (glyph::SHELVED, "shelved", self.shelved),
             State::OutOfService => (glyph::OUT, "out of service", self.shelved),
+            State::NotJudged => (glyph::NOT_JUDGED, "not judged", self.label),
             State::Missing => (glyph::MISSING, "missing", self.missing),
         };
         Badge { glyph, word, style }

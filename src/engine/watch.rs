@@ -29,7 +29,7 @@ use super::run::readout::ClientReadout;
 use super::run::what_if::NoAnswer;
 use super::run::{ActError, Run, RunError, RunOptions, Stepped, WhatIf};
 use crate::evidence::threshold::{FlagThresholds, Flags};
-use crate::fact::Fact;
+use crate::fact::{Fact, Number};
 use crate::federation::History;
 use crate::incident::{AlarmState, Carried, Event, Figures, Incident, Order};
 use crate::privacy::EpsilonOption;
@@ -108,6 +108,9 @@ pub(crate) struct Snapshot {
     pub(crate) clients: Vec<AlarmState>,
     /// Thresholds of every client as squared distances.
     pub(crate) thresholds: Vec<FlagThresholds>,
+    /// Steps of nothing but the strongest symbol after which each client alarms, where symbols decide.
+    #[serde(default)]
+    pub(crate) alarm_steps: Vec<Option<Number>>,
     /// Every knob and how it stands.
     pub(crate) knobs: Vec<Turn>,
     /// The sensors of each client that deviate most, the first ones first.
@@ -419,6 +422,7 @@ impl Watch {
             figures: annunciator.figures(),
             clients: (0..clients).map(|m| annunciator.client_state(m)).collect(),
             thresholds: self.run.thresholds().to_vec(),
+            alarm_steps: (0..clients).map(|m| self.run.alarm_steps(m)).collect(),
             knobs: Knob::all(clients).into_iter().map(|knob| self.run.turned(knob)).collect(),
             sensors: (0..clients).map(|m| self.run.ranked_sensors(m)).collect(),
             spent: self.spent(),

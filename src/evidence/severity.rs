@@ -38,12 +38,15 @@ const VARIANCE: [f64; 2] = [10.8, 22.0];
 const COVARIANCE: f64 = 11.8;
 
 /// The later severity of a burst, as far as the server knows it.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) enum Later {
-    /// That step has not come yet.
+    /// That step has not come yet, or nothing came of it.
     Unknown,
-    /// That step was not of the highest level.
-    NotHighest,
+    /// A lower symbol came before it could be sent. With noise on symbols a highest one was sent as a lower one
+    /// with the probability `hidden`.
+    NotHighest {
+        hidden: f64,
+    },
     Sent(u8),
 }
 
@@ -75,7 +78,13 @@ impl Joint {
     fn probability(&self, first: u8, later: Later, response: &RandomisedResponse) -> f64 {
         let of_later = |truth: u8| match later {
             Later::Unknown => 1.0,
-            Later::NotHighest => f64::from(u8::from(truth == 0)),
+            Later::NotHighest { hidden } => {
+                if truth == 0 {
+                    1.0
+                } else {
+                    hidden
+                }
+            }
             Later::Sent(sent) => response.probability(sent, truth),
         };
         let of_row = |row: &[f64; SEVERITIES as usize]| -> f64 {
@@ -112,8 +121,16 @@ mod tests {
         assert!((of(8, 6) - of(8, 5) + 0.365).abs() < 0.01, "{}", of(8, 6) - of(8, 5));
         let alone = |first| root_evidence(first, Later::Unknown, &response(None));
         assert!((alone(9) - alone(8) - 0.43).abs() < 0.02, "{}", alone(9) - alone(8));
-        let not_highest = root_evidence(8, Later::NotHighest, &response(None));
+        let not_highest = root_evidence(8, Later::NotHighest { hidden: 0.0 }, &response(None));
         assert!((of(8, 0) - not_highest).abs() < 1e-12);
+    }
+
+    #[test]
+    fn a_lower_symbol_that_may_be_noise_says_less_than_one_that_is_none() {
+        let of = |later| root_evidence(12, later, &response(None));
+        let [sure, likely, never] =
+            [0.0, 0.1, 1.0].map(|hidden| of(Later::NotHighest { hidden }) - of(Later::Unknown));
+        assert!(sure > likely && likely > 0.0 && never.abs() < 1e-9, "{sure} {likely} {never}");
     }
 
     #[test]

@@ -56,6 +56,8 @@ pub(crate) struct MeasuredAttack {
     pub(crate) origin: &'static str,
     /// The other processes that felt it.
     pub(crate) affected: Vec<&'static str>,
+    /// Sensors and commands that are tampered with.
+    pub(crate) sensors: Vec<&'static str>,
     pub(crate) actions: Vec<String>,
     /// How long its effects were watched; less than the rule says when the run ends before.
     pub(crate) observed_s: u64,
@@ -190,6 +192,7 @@ fn measure(day: &Day, staged: &Staged, comparison: &Comparison) -> MeasuredAttac
             .filter(|(process, effect)| *process != attack.origin && effect.is_felt())
             .map(|(process, _)| process.name())
             .collect(),
+        sensors: attack.sensors().into_iter().map(Tag::name).collect(),
         actions: attack.actions.iter().map(ToString::to_string).collect(),
         observed_s: comparison.observed_s(),
         effects: found().map(|(process, effect)| (process.name(), effect.into())).collect(),
@@ -444,6 +447,11 @@ mod tests {
         assert_eq!(attack["origin"], "P1");
         assert_eq!(attack["affected"], serde_json::json!(["P2", "P3"]));
         assert_eq!(attack["observed_s"], 537);
+        let day = Day::plan(&short_run()).expect("sound settings");
+        let tampered: Vec<&str> =
+            day.schedule[0].attack.sensors().into_iter().map(Tag::name).collect();
+        assert!(!tampered.is_empty());
+        assert_eq!(attack["sensors"], serde_json::json!(tampered));
         let shown = report.to_string();
         assert!(
             shown.contains("S101") && shown.contains("origin P1  affected P2 (after"),

@@ -99,13 +99,16 @@ impl Truth {
         }
     }
 
-    /// The same counted in blocks of `each` steps; a rest that fills no block is left out.
+    /// The same counted in blocks of `each` steps. A rest that fills no block is left out, and so are events
+    /// that begin in it.
     pub(crate) fn in_blocks(&self, each: usize) -> Self {
+        let steps = self.steps / each;
+        let events = self.events.iter().map(|event| event.in_blocks(each));
         Self {
             clients: self.clients,
-            steps: self.steps / each,
+            steps,
             period_s: self.period_s * each as f64,
-            events: self.events.iter().map(|event| event.in_blocks(each)).collect(),
+            events: events.filter(|event| event.window.start < tick(steps)).collect(),
         }
     }
 

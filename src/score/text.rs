@@ -12,7 +12,7 @@
 use std::fmt;
 
 use super::report::{DaysFrom, Report};
-use super::{Score, Verdict};
+use super::{RootCourse, Score, Verdict};
 use crate::score::metrics::Rates;
 use crate::score::metrics::delay::Delays;
 
@@ -66,6 +66,19 @@ impl Report {
                 figure(score.mrr)
             ),
         )?;
+        // A file without closings gives each alarm one root, at no known step.
+        if self.etapr.is_some() && score.detected > 0 {
+            line("right roots", course(score.roots))?;
+        }
+        let effects = &score.effects;
+        if effects.precision.is_some() || effects.recall.is_some() {
+            let (precision, recall) = (figure(effects.precision), figure(effects.recall));
+            let delay = delays(effects.delay_s);
+            line("effects", format!("precision {precision}  recall {recall}  delay {delay}"))?;
+        }
+        if let Some(sensors) = score.sensors {
+            line("first sensor", format!("right in {} of {}", sensors.right, sensors.known))?;
+        }
         line("ARL0 in seconds", self.arl0_s.to_string())?;
         line("ARL1 in seconds", self.arl1_s.to_string())?;
         if let Some(etapr) = &self.etapr {
@@ -149,6 +162,15 @@ fn rates(rates: Rates) -> String {
     )
 }
 
+/// How many roots were right, and when.
+fn course(roots: RootCourse) -> String {
+    let RootCourse { at_alarm, after_5_steps, at_close, with_source } = roots;
+    format!(
+        "at the alarm {at_alarm}  after 5 steps {after_5_steps}  at the end {at_close}  with the \
+         silent source above it {with_source}"
+    )
+}
+
 fn delays(delays: Delays) -> String {
     match (delays.median, delays.p95) {
         (Some(median), Some(p95)) => format!("median {median:.1} s  p95 {p95:.1} s"),
@@ -184,4 +206,52 @@ fn table<const N: usize>(
         writeln!(f, "{}", cells.join("  ").trim_end())?;
     }
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+
+    use crate::score;
+    use crate::session::Span;
+
+    /// The report of these facts, judged by this truth.
+    fn report(truth: &str, facts: &str) -> String {
+        let folder = tempfile::tempdir().expect("a folder for the test");
+        let [truth, facts] = [("truth.json", truth), ("facts.jsonl", facts)].map(|(name, text)| {
+            let file = folder.path().join(name);
+            fs::write(&file, text).expect("written");
+            file
+        });
+        let report = score::run(&truth, &facts, Span { seconds: 300.0 });
+        report.expect("both files are good").to_string()
+    }
+
+    const FACTS: &str = r#"{"fact":"opened","incident":1,"time":"2022-08-12T16:00:20Z","step":20,"root":"P2","effects":[]}
+{"fact":"updated","incident":1,"time":"2022-08-12T16:00:45Z","step":45,"root":"P1","effects":[{"client":"P2","time":"2022-08-12T16:00:20Z","delay_s":0}],"sensors":["P1_PIT01"]}
+{"fact":"closed","incident":1,"time":"2022-08-12T16:03:30Z","step":210,"root":"P1"}
+"#;
+
+    #[test]
+    fn a_report_says_when_roots_were_right_and_how_good_effects_and_sensors_are() {
+        let truth = r#"[{"id": "A1", "start": "2022-08-12T16:00:00Z", "end": "2022-08-12T16:02:59Z",
+            "origin": "P1", "affected": ["P2", "P3"], "sensors": ["P1_PIT01"]}]"#;
+        let text = report(truth, FACTS);
+        for line in [
+            "right roots       at the alarm 0  after 5 steps 0  at the end 1  with the silent \
+             source above it 1\n",
+            "effects           precision 1.000  recall 0.500  delay median 45.0 s  p95 45.0 s\n",
+            "first sensor      right in 1 of 1\n",
+        ] {
+            assert!(text.contains(line), "{line}{text}");
+        }
+    }
+
+    #[test]
+    fn a_report_has_no_line_about_effects_that_the_truth_does_not_know() {
+        let truth = r#"[{"id": "A1", "start": "2022-08-12T16:00:00Z", "end": "2022-08-12T16:02:59Z",
+            "origin": "P1"}]"#;
+        let text = report(truth, FACTS);
+        assert!(!text.contains("\neffects") && !text.contains("first sensor"), "{text}");
+    }
 }

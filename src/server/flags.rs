@@ -12,8 +12,11 @@ use crate::session::Vote;
 pub(super) struct FlagDecider {
     vote: Option<Vote>,
     voting: Option<Voting>,
-    /// First of the flags Z_c that stand now, for each client.
+    /// First of the flags Z_c that stand now, for each client; not before the run of steps with the present
+    /// verdict.
     risen: Vec<Option<Timestamp>>,
+    /// What was declared at the last step.
+    declared: Option<TableVerdict>,
 }
 
 impl FlagDecider {
@@ -22,6 +25,7 @@ impl FlagDecider {
             vote,
             voting: vote.map(|vote| Voting::new(vote, clients)),
             risen: vec![None; clients],
+            declared: None,
         }
     }
 
@@ -43,6 +47,7 @@ impl FlagDecider {
             voting.reset();
         }
         self.risen.fill(None);
+        self.declared = None;
     }
 
     pub(crate) fn step(
@@ -51,6 +56,21 @@ impl FlagDecider {
         time: Timestamp,
         decision: &mut Decision,
     ) {
+        let verdict = look_up(flags);
+        let declared = match &mut self.voting {
+            None => verdict,
+            Some(voting) => match (voting.step(verdict.root()), verdict) {
+                (Some(root), _) => TableVerdict::RootCause(root),
+                // A root without enough votes is not declared.
+                (None, TableVerdict::RootCause(_)) => TableVerdict::NoAnomaly,
+                (None, other) => other,
+            },
+        };
+        // An episode is all that Algorithm 2 knows: a flag that rose in the one before has no onset there.
+        if self.declared.replace(declared) != Some(declared) {
+            self.risen.fill(None);
+        }
+        decision.table = Some(declared);
         for (m, flags) in flags.iter().copied().enumerate() {
             // A client without flags takes no part in this step.
             let Some(flags) = flags else { continue };
@@ -60,15 +80,5 @@ impl FlagDecider {
             state.raised_since = *risen;
             state.own_fault = flags.z_a;
         }
-        let verdict = look_up(flags);
-        decision.table = Some(match &mut self.voting {
-            None => verdict,
-            Some(voting) => match (voting.step(verdict.root()), verdict) {
-                (Some(root), _) => TableVerdict::RootCause(root),
-                // A root without enough votes is not declared.
-                (None, TableVerdict::RootCause(_)) => TableVerdict::NoAnomaly,
-                (None, other) => other,
-            },
-        });
     }
 }

@@ -165,7 +165,7 @@ impl SymbolSender {
             (Release::Symbol(said), Some(sender)) => {
                 let highest = self.settings.grading.highest().level();
                 let is_highest = usize::from(said.value().0) == highest;
-                sender.release(is_highest, severity, account)
+                sender.release(step, is_highest, severity, account)
             }
             _ => None,
         };
@@ -237,8 +237,7 @@ impl EvidenceHalf {
             Tier::States => Some(Tier2::new(options, &model, sender.settings())?),
         };
         let is_lasting = prepared.watching.has_lasting_memory();
-        let renews = is_lasting && !session.privacy.protects_flags();
-        let fresh = renews.then(|| VendorModel::new(&prepared.watching)).transpose()?;
+        let fresh = is_lasting.then(|| VendorModel::new(&prepared.watching)).transpose()?;
         Ok(Self {
             model,
             renewal: fresh.map(Renewal::new),
@@ -267,7 +266,7 @@ impl EvidenceHalf {
         account: &mut Account<'_>,
         out: &mut dyn FnMut(Outgoing),
     ) -> Graded {
-        let Self { model, grader, sender, tier2, .. } = self;
+        let Self { model, renewal, grader, sender, tier2, .. } = self;
         let highest = grader.settings().grading.highest();
         let r_w = grader.whitened();
         let by_distance = reading.symbol == Some(highest) && !reading.alert;
@@ -279,6 +278,9 @@ impl EvidenceHalf {
             graded.beside = beside;
             beside
         });
+        // What was released decides, so that it reveals nothing more.
+        let is_highest = message.as_ref().and_then(Outgoing::level) == Some(highest.level() as u8);
+        renewal.iter_mut().for_each(|renewal| renewal.decide(model, is_highest));
         message.into_iter().for_each(out);
         self.graded = graded;
         graded
@@ -327,15 +329,8 @@ impl EvidenceHalf {
         let sample = Sample { y, y_hat: &out.y_hat, r: &out.r, x_hat: &out.x_hat, inputs };
         let reading = self.grader.step(sample, alert);
         self.distance = reading.distance;
-        self.renew(y, reading);
+        self.renewal.iter_mut().for_each(|renewal| renewal.see(y));
         reading
-    }
-
-    fn renew(&mut self, y: &[f32], reading: Reading) {
-        let highest = self.grader.settings().grading.highest();
-        if let Some(renewal) = &mut self.renewal {
-            renewal.step(&mut self.model, y, reading.symbol == Some(highest));
-        }
     }
 
     pub(crate) fn grader(&self) -> &Grader {

@@ -2,6 +2,7 @@
 
 use ndarray::{ArrayView1, ArrayView2};
 
+use super::grader::calibration::Calibrated;
 use super::grader::{GraderFit, SETTLING, Standing};
 use super::material::ClientMaterial;
 use super::messenger::{Trace, Tracer};
@@ -34,8 +35,15 @@ pub(crate) fn grader_with_traces(
     let fit = recorded(&mut model, &material.fit.view(), &material.fit_inputs.view());
     let calibration =
         recorded(&mut model, &material.calibration.view(), &material.calibration_inputs.view());
-    let grader = GraderFit::new(&fit, &calibration);
-    let traces = traces(material, watching, sending, grader.whitening())?;
+    let Calibrated { grader, crossed } = GraderFit::with_rows(&fit, &calibration);
+    let mut traces = traces(material, watching, sending, grader.whitening())?;
+    if let Some(crossed) = crossed {
+        // What is learned from traces must not take rows for unseen that the whitening was fitted on.
+        let (of_calibration, of_fit) = crossed.split_at(calibration.len() * grader.sensors());
+        let [fit_trace, calibration_trace] = &mut traces;
+        fit_trace.set_whitened(measured(&material.fit.view()), of_fit);
+        calibration_trace.set_whitened(measured(&material.calibration.view()), of_calibration);
+    }
     Ok((completed(grader, material), traces))
 }
 
@@ -131,6 +139,11 @@ fn traces(
     }))
 }
 
+/// The rows that have any value.
+fn measured<'a>(rows: &'a ArrayView2<'_, f32>) -> impl Iterator<Item = usize> + 'a {
+    (0..rows.nrows()).filter(|t| is_measured(rows.row(*t).iter()))
+}
+
 /// Whether a row has any value.
 pub(crate) fn is_measured<'a>(mut row: impl Iterator<Item = &'a f32>) -> bool {
     row.any(|v| !v.is_nan())
@@ -142,8 +155,10 @@ mod tests {
     use std::path::Path;
 
     use super::*;
+    use crate::evidence::symbol::{Grading, LevelCuts};
     use crate::nn::train::{Job, proprietary};
     use crate::session::{ModelSettings, Proprietary, Session};
+    use crate::site::grader::Nominal;
     use crate::site::material::Material;
 
     #[test]
@@ -170,5 +185,45 @@ mod tests {
         let (beside, _) = grader_with_traces(client, &weights, None).expect("a fit");
         let bytes = |fit: &GraderFit| postcard::to_stdvec(fit).expect("a fit can be written");
         assert_eq!(bytes(&alone), bytes(&beside));
+    }
+
+    #[test]
+    fn residuals_of_traces_are_those_that_the_grader_was_calibrated_on() {
+        // A fifth of two hours is the fit range: few rows, so that the whitening is fitted on both ranges.
+        let text = "Session(about: \"short\", source: Plant(history_h: 2, hours: 1), \
+            sampling: (decimate: Every(5)))";
+        let session = Session::parse("short", Path::new(""), text).expect("a sound session");
+        let mut material = Material::read(&session, 5, &|_| None).expect("a built-in plant");
+        let client = &mut material.clients[0];
+        client.calibration.row_mut(200).fill(f32::NAN);
+        assert!(client.calibration.nrows() > 3 * client.fit.nrows());
+        let settings = ModelSettings::default();
+        let job = Job {
+            client: &client.name,
+            kind: Proprietary::Linear,
+            settings: &settings,
+            fit: client.fit.view(),
+            held_out: client.fit.view(),
+            seed: 1,
+        };
+        let weights = proprietary(&job, &|_| ControlFlow::Continue(())).expect("a model").weights;
+        let (grader, [_, calibration]) = grader_with_traces(client, &weights, None).expect("a fit");
+        let symbols = grader.symbols(&Grading::five_levels());
+        // One entry a row of the calibration, and one a measured row of it.
+        let mut judged = symbols.iter();
+        let mut nominal = Nominal::of(grader.nominal().clone());
+        let cuts = LevelCuts::new(&Grading::five_levels(), &grader.nominal_distances());
+        let mut compared = 0;
+        for t in 0..calibration.steps() {
+            if t == 200 {
+                continue;
+            }
+            let symbol = judged.next().expect("an entry a measured row");
+            if let Some(said) = calibration.at(t) {
+                assert_eq!(cuts.symbol(nominal.squared(said.r_w)), *symbol, "row {t}");
+                compared += 1;
+            }
+        }
+        assert!(compared > 1000 && judged.next().is_none(), "{compared}");
     }
 }

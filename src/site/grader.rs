@@ -2,7 +2,7 @@
 //!
 //! Measurements, residuals and distances stay here.
 
-mod calibration;
+pub(super) mod calibration;
 
 use ndarray::ArrayView2;
 use serde::{Deserialize, Serialize};
@@ -173,6 +173,12 @@ impl GraderFit {
         Self { standing, stretches, ..self }
     }
 
+    /// µ and Σ of the whitened residuals.
+    #[cfg(test)]
+    pub(super) fn nominal(&self) -> &Gaussian {
+        &self.nominal
+    }
+
     pub(super) fn stretches(&self) -> &[Stretch] {
         &self.stretches
     }
@@ -208,7 +214,7 @@ impl GraderFit {
         graded.map(|(d, repeats)| cuts.symbol(counted(*d, repeats))).collect()
     }
 
-    fn nominal_distances(&self) -> NominalDistances {
+    pub(super) fn nominal_distances(&self) -> NominalDistances {
         NominalDistances::new(self.distances.iter().copied())
     }
 }

@@ -73,6 +73,16 @@ impl Trace {
         Some(Said { x_hat: &row[..p], e: &row[p..2 * p], r_w: &row[2 * p..] })
     }
 
+    /// Other whitened residuals, one row for each step of `measured`.
+    pub(crate) fn set_whitened(&mut self, measured: impl Iterator<Item = usize>, rows: &[f32]) {
+        let (p, d, w) = (self.states, self.sensors, self.width());
+        for (t, r_w) in measured.zip(rows.chunks_exact(d.max(1))) {
+            if self.spoken[t] {
+                self.rows[t * w + 2 * p..(t + 1) * w].copy_from_slice(r_w);
+            }
+        }
+    }
+
     fn spoken(&self) -> impl Iterator<Item = Said<'_>> {
         (0..self.steps()).filter_map(|t| self.at(t))
     }

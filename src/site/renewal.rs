@@ -6,8 +6,8 @@
 //! calm again, a filter with an empty memory follows the same rows. When it has settled it takes over.
 //! Every step is judged meanwhile.
 //!
-//! Models without such a memory need none of this. With noise on symbols it is left alone: when the
-//! memory is renewed would depend on a sample for longer than the ledger counts.
+//! Models without such a memory need none of this. When the memory is renewed follows from the symbols that
+//! were released, so with noise on symbols it depends on a sample no longer than the ledger counts.
 
 use super::grader::SETTLING;
 use crate::nn::proprietary::{Proprietary as _, VendorModel};
@@ -65,11 +65,15 @@ impl Renewal {
         Self { fresh, course: Course::default() }
     }
 
-    /// One step of `model`, which has seen `y` already, and whose symbol was the highest or not.
-    pub(super) fn step(&mut self, model: &mut VendorModel, y: &[f32], is_highest: bool) {
+    /// The fresh filter takes a step, where it is needed.
+    pub(super) fn see(&mut self, y: &[f32]) {
         if let Phase::Settling(_) = self.course.phase {
             self.fresh.step(y, None);
         }
+    }
+
+    /// Takes what was sent of a step that both have seen: its symbol was the highest or not.
+    pub(super) fn decide(&mut self, model: &mut VendorModel, is_highest: bool) {
         if self.course.step(is_highest) {
             std::mem::swap(model, &mut self.fresh);
         }

@@ -241,6 +241,11 @@ impl Whitening {
         width.saturating_sub(others) / self.sensors.max(1)
     }
 
+    /// Number of regressors.
+    pub(crate) fn regressors(&self) -> usize {
+        self.width(self.lags())
+    }
+
     /// Number of regressors with so many lags of the measurement.
     fn width(&self, lags: usize) -> usize {
         let own = (LAGS + lags + 1) * self.sensors + STATE_LAGS * self.features.len();

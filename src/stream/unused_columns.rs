@@ -22,6 +22,12 @@ pub(crate) enum ColumnKind {
     Unknown,
 }
 
+/// Whether the name of a column says that it labels rows as disturbed.
+pub(crate) fn is_label(name: &str) -> bool {
+    let name = name.to_lowercase();
+    ["attack", "att_flag", "label", "fault", "anomal", "normal/"].iter().any(|w| name.contains(w))
+}
+
 /// The columns that no client uses and that may be commands or set points, in the order of the data. Of
 /// data whose tags are described, other columns are left out.
 pub(crate) fn unused_columns(
@@ -48,6 +54,7 @@ pub(crate) fn unused_columns(
                 **name != table.time.column
                     && Some(*name) != table.run_column.as_ref()
                     && Some(*name) != label
+                    && !is_label(name)
             };
             let unknown = |name: &String| (name.clone(), ColumnKind::Unknown);
             rows.names().iter().filter(is_other).map(unknown).collect()
@@ -110,8 +117,10 @@ mod tests {
     #[test]
     fn columns_of_a_table_that_nobody_names_are_unused_and_its_own_columns_are_not() {
         let folder = tempfile::tempdir().expect("a folder for the test");
-        let rows: String = (0..40).flat_map(|t| [t.to_string(), ",1,2,3,0\n".to_owned()]).collect();
-        let text = format!("t,a,b,valve,flag\n{rows}");
+        let row = |t: u32| format!("{t},1,2,3,0,0\n");
+        let rows: String = (0..40).map(row).collect();
+        // A label that the session does not use is still no measurement.
+        let text = format!("t,a,b,valve,flag,ATT_FLAG\n{rows}");
         std::fs::write(folder.path().join("data.csv"), text).expect("written");
         let text = format!(
             "Session(about: \"x\", source: Table(data: {:?}, time: (column: \"t\", format: \

@@ -195,6 +195,14 @@ impl Outgoing {
         Self::of(client, step, content)
     }
 
+    /// The level of the symbol in it, as it is sent.
+    pub(crate) fn level(&self) -> Option<u8> {
+        match self.0.content {
+            Content::Symbol { own, .. } | Content::Severe { own, .. } => Some(own),
+            _ => None,
+        }
+    }
+
     /// The first symbol after the client's watch was raised.
     pub(crate) fn raised(client: usize, step: u64, own: &Released<Symbol>) -> Self {
         let content = Content::Symbol { own: own.value().0, beside: None, raised: true };

@@ -6,6 +6,7 @@ use color_eyre::eyre::Result;
 
 use super::{kept_run, wrapped};
 use crate::engine::prepare;
+use crate::engine::run::Run;
 use crate::session::Session;
 use crate::site::grader::SETTLING;
 use crate::site::whitening::LAGS;
@@ -51,14 +52,26 @@ pub(super) fn print_memory(out: &mut impl Write, session: &Session, step_s: f64)
     Ok(())
 }
 
-/// Clients whose calibration makes their alarms too slow; known once models were made.
-pub(super) fn print_insensitive(out: &mut impl Write, session: &Session) -> Result<()> {
-    let Some((prepared, run)) = kept_run(session)? else { return Ok(()) };
+/// Clients whose calibration makes their alarms too slow, and stretches of it that look abnormal; known
+/// once models were made. Whoever checks a session has its data: ε hides nothing from them.
+pub(super) fn print_insensitive(
+    out: &mut impl Write,
+    session: &Session,
+    step_s: f64,
+) -> Result<()> {
+    let Some((prepared, run)) = kept_run(session)? else {
+        // The models of a live source are those of its last start.
+        if session.live().is_none() {
+            writeln!(out, "sensitivity not known until models are made (`headwater train`)")?;
+        }
+        return Ok(());
+    };
     for (client, what) in run.insensitive() {
         writeln!(out, "{:<12}{:<10} {what}", "sensitivity", prepared.clients[client].name)?;
     }
     let mut head = "calibration";
-    for (client, what) in prepared.clients.iter().zip(run.abnormal()) {
+    for (client, what) in prepared.clients.iter().zip(Run::abnormal_of(session, &prepared, step_s))
+    {
         for line in what.iter().flat_map(|what| wrapped(what)) {
             writeln!(out, "{head:<12}{:<10} {line}", client.name)?;
             head = "";

@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 
 use super::broker::{Heard, Layout, Reached};
-use super::write::{clients, comment, time, write_clients};
+use super::write::{clients, comment, time, write_clients, write_privacy};
 
 /// How long models are fitted and thresholds are set, before anything is watched.
 const FIT_H: u32 = 24;
@@ -83,6 +83,7 @@ pub(super) fn text(heard: &Heard, reached: &Reached<'_>) -> String {
     let _ = writeln!(out, "    sampling: (decimate: Every({every})),");
     comment(&mut out, "    ", "One false alarm in this time is asked for.");
     out.push_str("    thresholds: (arl0: \"2d\"),\n");
+    write_privacy(&mut out);
     comment(
         &mut out,
         "    ",

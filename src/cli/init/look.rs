@@ -12,6 +12,7 @@ use crate::stream::table::files;
 use crate::stream::table::header::Header as _;
 use crate::stream::table::number::Numbers;
 use crate::stream::table::rows::{NextRow, Rows};
+use crate::stream::unused_columns::is_label;
 
 /// Rows that are looked at to understand a column; labels and rows are counted to the end.
 const SAMPLE: usize = 2000;
@@ -206,11 +207,6 @@ fn columns(file: &Path, names: &[String]) -> Result<Vec<Column>> {
         Column { name: name.clone(), what }
     };
     Ok(names.iter().enumerate().map(describe).collect())
-}
-
-fn is_label(name: &str) -> bool {
-    let name = name.to_lowercase();
-    ["attack", "att_flag", "label", "fault", "anomal", "normal/"].iter().any(|w| name.contains(w))
 }
 
 fn is_run(name: &str) -> bool {

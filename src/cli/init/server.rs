@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 use color_eyre::eyre::{Result, bail, eyre};
 
 use super::look::{Column, Holds, kind_of};
-use super::write::{clients, comment, write_clients};
+use super::write::{clients, comment, write_clients, write_privacy};
 use crate::stream::live::opcua::{Inspected, inspect};
 
 /// Looks at the server, over an open connection and without a name.
@@ -41,7 +41,9 @@ pub(super) fn propose(url: &str) -> Result<String> {
     out.push_str("        fit: (until: \"+16h\"),\n");
     out.push_str("        calibration: (from: \"+16h\", until: \"+48h\"),\n    ),\n");
     out.push_str("    // One false alarm in this time is asked for.\n");
-    out.push_str("    thresholds: (arl0: \"2d\"),\n)\n");
+    out.push_str("    thresholds: (arl0: \"2d\"),\n");
+    write_privacy(&mut out);
+    out.push_str(")\n");
     Ok(out)
 }
 

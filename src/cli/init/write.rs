@@ -60,6 +60,7 @@ pub(super) fn text(tables: &Tables) -> String {
     let arl0_h = (tables.period_s * 20_000.0 / 3600.0).clamp(8.0, 24.0 * 30.0).round();
     let _ = writeln!(out, "    // One false alarm in this time is asked for.");
     let _ = writeln!(out, "    thresholds: (arl0: \"{arl0_h}h\"),");
+    write_privacy(&mut out);
     let _ = writeln!(out, "    replay: (speed: {}),", (tables.period_s * 60.0).max(1.0));
     out.push_str(")\n");
     out
@@ -97,6 +98,19 @@ pub(super) fn write_clients(
     for (why, columns) in left_out {
         comment(out, "    ", &format!("{why}: {}", columns.join(", ")));
     }
+}
+
+/// What noise protects the clients, stated as a choice.
+pub(super) fn write_privacy(out: &mut String) {
+    comment(
+        out,
+        "    ",
+        "None: symbols, states and gradients are sent without noise. An ε in its place, such as 6.0, \
+         protects them; a smaller one protects more.",
+    );
+    out.push_str(
+        "    privacy: (epsilon_flag: None, epsilon_c: None, epsilon_a: None, epsilon_g: None),\n",
+    );
 }
 
 pub(super) fn time(tables: &Tables) -> String {
@@ -318,7 +332,20 @@ fn ranges(out: &mut String, tables: &Tables) {
 
 #[cfg(test)]
 mod tests {
+    use std::path::Path;
+
     use super::*;
+    use crate::session::{PrivacySettings, Session, edit};
+
+    #[test]
+    fn a_proposed_session_states_that_it_has_no_noise() {
+        let mut out = String::from("Session(\n    about: \"x\",\n    source: Twin(),\n");
+        write_privacy(&mut out);
+        let session = Session::parse("x", Path::new(""), &format!("{out})")).expect("a session");
+        assert_eq!(session.privacy, PrivacySettings::default());
+        assert!(edit::has(&out, "privacy.epsilon_flag"), "{out}");
+        assert!(out.lines().all(|line| line.chars().count() <= WIDTH), "{out}");
+    }
 
     #[test]
     fn set_points_are_told_by_their_names() {

@@ -11,7 +11,7 @@ use crate::fact::{
 };
 use crate::privacy::Head;
 use crate::score::metrics::delay::per_day;
-use crate::score::{Judgement, Outcome, Score, Verdict, quiet_days};
+use crate::score::{EffectScore, Judgement, Outcome, Score, Verdict, quiet_days};
 use crate::session::settings::Span;
 
 /// A time of the data's clock.
@@ -72,9 +72,10 @@ fn print_calibrated(out: &mut impl Write, calibrated: &Calibrated) -> io::Result
 }
 
 fn print_incident(out: &mut impl Write, word: &str, incident: &Incident) -> io::Result<()> {
-    let root = incident.root.as_deref().unwrap_or("unknown");
-    write!(out, "{}  #{:<3} {word:<8} root {root}", clock(incident.time), incident.incident)?;
-    let likely = incident.posterior.0.iter().find(|(client, _)| client == root);
+    let root = incident.root.as_deref();
+    let named = root_words(root, &incident.candidates);
+    write!(out, "{}  #{:<3} {word:<8} {named}", clock(incident.time), incident.incident)?;
+    let likely = incident.posterior.0.iter().find(|(client, _)| Some(&client[..]) == root);
     if let Some((_, p)) = likely {
         write!(out, " ({:.0} %)", 100.0 * p.get())?;
     }
@@ -98,6 +99,16 @@ fn print_incident(out: &mut impl Write, word: &str, incident: &Incident) -> io::
     match &incident.why {
         Some(why) => writeln!(out, ": {why}"),
         None => writeln!(out),
+    }
+}
+
+/// The root, or the clients that it may be while none of them can be named.
+fn root_words(root: Option<&str>, candidates: &[String]) -> String {
+    match (root, candidates) {
+        (Some(root), _) => format!("root {root}"),
+        (None, []) => "root unknown".to_owned(),
+        (None, [one]) => format!("root unknown, likeliest {one}"),
+        (None, [first @ .., last]) => format!("no single root: {} or {last}", first.join(", ")),
     }
 }
 
@@ -225,9 +236,29 @@ fn print_unused(out: &mut impl Write, summary: &Summary) -> io::Result<()> {
     Ok(())
 }
 
+/// How good the lists of effects are, where the truth knows who is affected.
+fn print_effects(out: &mut impl Write, effects: &EffectScore) -> io::Result<()> {
+    if effects.precision.is_none() && effects.recall.is_none() {
+        return Ok(());
+    }
+    let figure =
+        |value: Option<f64>| value.map_or_else(|| "-".into(), |value| format!("{value:.2}"));
+    writeln!(
+        out,
+        "effects: precision {}, recall {}; delay {} in the median, {} in the 95th percentile",
+        figure(effects.precision),
+        figure(effects.recall),
+        delay(effects.delay_s.median),
+        delay(effects.delay_s.p95)
+    )
+}
+
+fn delay(seconds: Option<f64>) -> String {
+    seconds.map_or_else(|| "-".into(), |seconds| format!("{seconds:.0} s"))
+}
+
 fn print_score(out: &mut impl Write, score: &Score) -> io::Result<()> {
     if score.labelled > 0 {
-        let delay = |d: Option<f64>| d.map_or_else(|| "-".into(), |d| format!("{d:.0} s"));
         writeln!(
             out,
             "{}: {} detected, root right {}, wrong {}, unknown {}; delay {} in the median, {} in \
@@ -250,6 +281,7 @@ fn print_score(out: &mut impl Write, score: &Score) -> io::Result<()> {
             course.at_alarm, course.after_5_steps, course.at_close, course.with_source
         )?;
     }
+    print_effects(out, &score.effects)?;
     if let Some(sensors) = score.sensors {
         writeln!(
             out,
@@ -300,4 +332,40 @@ fn fault(outcome: &Outcome) -> Option<String> {
 
 fn count(n: usize, what: &str) -> String {
     format!("{n} {what}{}", if n == 1 { "" } else { "s" })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::score::metrics::delay::Delays;
+
+    fn printed(effects: &EffectScore) -> String {
+        let mut out = Vec::new();
+        print_effects(&mut out, effects).expect("memory takes all");
+        String::from_utf8(out).expect("text")
+    }
+
+    #[test]
+    fn a_tie_names_all_clients_that_may_be_the_root() {
+        let names = |names: &[&str]| names.iter().map(ToString::to_string).collect::<Vec<_>>();
+        let words = |root, candidates: &[&str]| root_words(root, &names(candidates));
+        assert_eq!(words(None, &["C1", "C3", "C4"]), "no single root: C1, C3 or C4");
+        assert_eq!(words(None, &["C1", "C3"]), "no single root: C1 or C3");
+        assert_eq!(words(None, &["C1"]), "root unknown, likeliest C1");
+        assert_eq!(words(None, &[]), "root unknown");
+        assert_eq!(words(Some("C1"), &[]), "root C1");
+    }
+
+    #[test]
+    fn effects_have_a_line_where_the_truth_knows_who_is_affected() {
+        let effects = EffectScore {
+            precision: Some(0.81),
+            recall: Some(0.5),
+            delay_s: Delays { median: Some(12.0), p95: None },
+        };
+        let line = "effects: precision 0.81, recall 0.50; delay 12 s in the median, - in the 95th \
+                    percentile\n";
+        assert_eq!(printed(&effects), line);
+        assert_eq!(printed(&EffectScore::default()), "");
+    }
 }

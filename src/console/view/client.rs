@@ -52,18 +52,10 @@ pub(crate) fn draw(scene: &Scene, skip: usize, area: Rect, canvas: &mut Canvas) 
     let mut rest = area;
     axis::draw(scene, &axis, pen::take_last(&mut rest, 1), canvas);
     rest = canvas.panel(rest, title(scene, client, known));
-    if area.height >= 30 {
-        let sentences = words::of_client(scene, client);
-        for sentence in sentences.iter().take(2).chain(&words::look_first(scene, client)) {
-            let row = pen::take(&mut rest, 1);
-            canvas.put(
-                row,
-                3,
-                0,
-                &pen::cut(sentence, row.width.saturating_sub(4)),
-                scene.theme.text,
-            );
-        }
+    for sentence in sentences(scene, client, area.height) {
+        let row = pen::take(&mut rest, 1);
+        let text = pen::cut(&sentence, row.width.saturating_sub(4));
+        canvas.put(row, 3, 0, &text, scene.theme.text);
     }
     let trends = rest;
     let rows = rows(scene, area.height);
@@ -80,6 +72,18 @@ pub(crate) fn draw(scene: &Scene, skip: usize, area: Rect, canvas: &mut Canvas) 
     rest = canvas.panel(rest, sensors_title(scene, client, known, shown));
     sensors::draw(scene, client, cells, &axis, shown, rest, canvas);
     axis.hit(trends, canvas);
+}
+
+/// What is said of the client in a view of `height` rows: a warning has a row in a small one too.
+fn sentences(scene: &Scene, client: usize, height: u16) -> Vec<String> {
+    let mut said = Vec::new();
+    if height >= 30 {
+        said = words::of_client(scene, client);
+        said.truncate(2);
+        said.extend(words::look_first(scene, client));
+    }
+    said.extend(words::insensitive(scene, client).filter(|_| height >= 12));
+    said
 }
 
 /// What is drawn above the sensors in a view of `height` rows, and how high.

@@ -145,6 +145,7 @@ fn verdicts(theme: &Theme) -> Vec<HelpLine> {
         (State::Latched, "a change that stays"),
         (State::Shelved, "silenced for a time"),
         (State::OutOfService, "until it is put back"),
+        (State::NotJudged, "data is not judged yet"),
         (State::Missing, "sends no data"),
     ];
     told.into_iter()

@@ -116,6 +116,7 @@ fn title(scene: &Scene, incident: &Incident) -> Vec<Span<'static>> {
     let mut title = vec![
         span(format!("{} #{} {}", mark.glyph, incident.number, nature(incident)), mark.style),
         span(name, theme.strong),
+        span(incidents::above(scene, incident).unwrap_or_default(), theme.text),
         span(format!("priority {}", priority.trim_start_matches('P')), theme.text),
         span(seen_after(scene, incident), seen_style),
         span(lasted(incident, scene.moment), theme.label),
@@ -126,6 +127,7 @@ fn title(scene: &Scene, incident: &Incident) -> Vec<Span<'static>> {
     if incident.frozen {
         title.push(span("root confirmed", theme.label));
     }
+    title.retain(|span| !span.content.is_empty());
     title
 }
 

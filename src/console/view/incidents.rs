@@ -178,6 +178,9 @@ fn head(scene: &Scene, incident: &Incident, width: u16) -> Line<'static> {
     if let Some(words) = truth.and_then(|words| pen::fitting(words, room)) {
         add(words, theme.truth);
     }
+    if let Some(words) = above(scene, incident) {
+        add(words, text);
+    }
     if let Some(words) = probability(incident, |client| scene.name(client)) {
         add(words, text);
     }
@@ -235,6 +238,18 @@ pub(crate) fn who(scene: &Scene, incident: &Incident) -> String {
     }
     let names: Vec<&str> = incident.candidates.iter().map(|c| scene.name(*c)).collect();
     if names.is_empty() { "no client can be named".into() } else { names.join(" or ") }
+}
+
+/// A second name beside the root, of a client above it that shows nothing itself: `or P1 above it`.
+pub(crate) fn above(scene: &Scene, incident: &Incident) -> Option<String> {
+    let source = silent_source(incident)?;
+    Some(format!("or {} above it", scene.name(source)))
+}
+
+/// The client above the root that may be the root too.
+pub(crate) fn silent_source(incident: &Incident) -> Option<usize> {
+    let root = incident.root?;
+    incident.silent_source.filter(|source| *source != root)
 }
 
 fn effects(scene: &Scene, incident: &Incident, width: u16, room: usize) -> Vec<Line<'static>> {

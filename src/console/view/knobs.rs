@@ -2,7 +2,7 @@
 //!
 //! ```text
 //! ── thresholds and privacy  (+ - turn) ─────────────────────────
-//!  ARL0      1d     ├────────●────┤  one false alarm in 1d
+//!  ARL0      1d     ├────────●────┤  about 1 a day, 95 %: 0 to 3
 //!  τ_c       95%    ├──────●──────┤  1 of 3 clients above
 //!  ε flags   none   unprotected: no noise
 //! ```
@@ -25,6 +25,7 @@ use crate::console::widget::level::ratio;
 use crate::engine::knob::{Knob, KnobValue, Steps, Turn};
 use crate::privacy::forecast::noise_sigma;
 use crate::privacy::{Clip, Response, words};
+use crate::score::rate::expected_a_day;
 use crate::session::{Mode, Tau};
 
 /// Cells of the title, the value and the gauge.
@@ -188,7 +189,7 @@ fn note(scene: &Scene, turn: Turn) -> Vec<String> {
             Some(share) => label(falls(scene, share)),
             None => label("a flag falls at τ".into()),
         },
-        Knob::Arl0 => label(format!("one false alarm in {turn}")),
+        Knob::Arl0 => false_alarms(turn),
         Knob::Mode => label(match turn.to.mode() {
             Some(Mode::Evidence) | None => "sums of evidence decide".into(),
             Some(Mode::Paper) => "flags and the published look-up".into(),
@@ -211,6 +212,17 @@ fn note(scene: &Scene, turn: Turn) -> Vec<String> {
         Knob::Budget if number.is_none() => label("no limit".into()),
         Knob::Budget => label(limit(scene)),
     }
+}
+
+/// The wanted time between two false alarms, and how many of them a day will have.
+fn false_alarms(turn: Turn) -> Vec<String> {
+    let wanted = format!("one false alarm in {turn}");
+    let Some(seconds) = turn.to.number().filter(|seconds| *seconds > 0.0) else {
+        return vec![wanted];
+    };
+    let expected = expected_a_day(seconds);
+    let short = expected.trim_start_matches("about ").to_owned();
+    vec![format!("{wanted}: {expected}"), expected, short, wanted]
 }
 
 /// "a flag falls at 0.9 τ", and what that costs where flags are protected.
@@ -285,6 +297,18 @@ fn above(scene: &Scene, trace: Trace) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn the_wanted_rate_says_how_many_false_alarms_a_day_will_have() {
+        let said = false_alarms(Knob::Arl0.at(2.0 * 86_400.0));
+        let expected = [
+            "one false alarm in 2d: about 0.5 a day, 95 %: 0 to 2",
+            "about 0.5 a day, 95 %: 0 to 2",
+            "0.5 a day, 95 %: 0 to 2",
+            "one false alarm in 2d",
+        ];
+        assert_eq!(said, expected);
+    }
 
     #[test]
     fn a_knob_turned_up_stands_further_right() {

@@ -57,13 +57,18 @@ impl Status {
     }
 }
 
-/// Nothing is the matter with a client, or nothing comes from it.
+/// Nothing is the matter with a client, or its steps are not judged yet, or nothing comes from it.
 fn quiet(scene: &Scene, watched: &Watched, client: usize) -> State {
     let silent = [Trace::DistanceC, Trace::Surprise]
         .iter()
         .all(|trace| watched.value_at(client, *trace, scene.moment).is_none());
     let begun = watched.history.first().is_some_and(|first| first <= scene.moment);
-    if silent && begun { State::Missing } else { State::Normal }
+    if !(silent && begun) {
+        return State::Normal;
+    }
+    let measured = scene.measured.clients.get(client);
+    let has_data = measured.is_some_and(|known| scene.measured.has_data(known, scene.moment));
+    if has_data { State::NotJudged } else { State::Missing }
 }
 
 /// How an incident stands: its verdict, and what was done about it.

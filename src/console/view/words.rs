@@ -9,6 +9,7 @@ use crate::console::text::clean;
 use crate::console::theme::State;
 use crate::console::watched::Trace;
 use crate::console::widget::level::ratio;
+use crate::evidence::cusum::MOST_ALARM_STEPS;
 use crate::incident::{AlarmState, Closing, Incident, Origin, QualityKind};
 use crate::score::Score;
 use crate::session::Mode;
@@ -27,6 +28,9 @@ pub(crate) fn of_client(scene: &Scene, client: usize) -> Vec<String> {
                 "{name} is out of service: its alarms are silent until it is put back."
             ));
         }
+        (State::NotJudged, _) => said.push(format!(
+            "{name} sends data, but its steps are not judged yet, as at the start of every run."
+        )),
         (State::Missing, _) => said.push(format!("{name} sends no data.")),
         (State::Effect, Some(incident)) => {
             let root = incident.root.map_or("?", |root| scene.name(root));
@@ -90,6 +94,17 @@ pub(crate) fn score(score: &Score) -> String {
     said
 }
 
+/// A client that needs too many steps for an alarm.
+pub(crate) fn insensitive(scene: &Scene, client: usize) -> Option<String> {
+    let steps = scene.snapshot()?.alarm_steps.get(client).copied().flatten()?.get();
+    (steps > MOST_ALARM_STEPS).then(|| {
+        format!(
+            "An alarm takes {steps:.0} steps of the strongest symbol: more than \
+             {MOST_ALARM_STEPS:.0} is insensitive."
+        )
+    })
+}
+
 /// How far a quiet client is from alarm.
 fn calm(scene: &Scene, client: usize) -> String {
     let name = scene.name(client);
@@ -132,6 +147,10 @@ pub(crate) fn why(scene: &Scene, incident: &Incident) -> Vec<String> {
     } else {
         let names = super::incidents::who(scene, incident);
         said.push(format!("The root is not known: {names}."));
+    }
+    if let Some(source) = super::incidents::silent_source(incident) {
+        let name = scene.name(source);
+        said.push(format!("Or {name} above it is the root, not visible in its own sensors."));
     }
     for fault in &incident.faults {
         let (name, what) = (scene.name(fault.client), fault.what.words());

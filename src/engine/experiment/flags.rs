@@ -241,10 +241,14 @@ impl ModelFlags {
         each: usize,
         spans: [Span; 2],
     ) -> Vec<Self> {
-        let events: Vec<TruthEvent> = events.iter().map(|event| event.in_blocks(each)).collect();
         let mut all = Vec::new();
         for percentile in PERCENTILES {
             let raised = flagged.raised(percentile);
+            // An event in a last minute that is not whole has no minute to be flagged in.
+            let whole = tick(raised.first().map_or(0, |client| client.len() / each));
+            let events = events.iter().map(|event| event.in_blocks(each));
+            let events: Vec<TruthEvent> =
+                events.filter(|event| event.window.start < whole).collect();
             for span in spans {
                 let minutes: Vec<Vec<bool>> =
                     raised.iter().map(|client| span.gather(client, each)).collect();

@@ -14,7 +14,8 @@ use crate::stream::resolution::Grids;
 
 /// What a preparation consists of: one that lacks something is made anew.
 const CONTENT: &str = "models, federation, calibration, influence, memory, correlation, sites, unused rows, moved clocks, \
-     values, standing states, stretches, settling, chosen lags, whitening on both ranges";
+     values, standing states, stretches, settling, chosen lags, whitening on both ranges where \
+     rows are few";
 
 /// `value` as JSON. An empty text instead of an error would give all sessions one fingerprint.
 pub(super) fn json(what: &'static str, value: &impl Serialize) -> Result<String, PrepareError> {

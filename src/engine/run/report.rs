@@ -37,7 +37,7 @@ impl Run {
                     tau_c: tau(m).and_then(|tau| told(tau.tau_c)),
                     tau_a: tau(m).and_then(|tau| told(tau.tau_a)),
                     arl0_target: Number::new(self.session.thresholds.arl0.seconds),
-                    alarm_steps: server.alarm_steps(m).and_then(Number::new),
+                    alarm_steps: self.alarm_steps(m),
                     not_judged_steps: not_judged(m),
                 })
             })
@@ -91,6 +91,11 @@ impl Run {
             };
             facts.push(self.annunciator.note(time, Some(client), &what));
         }
+    }
+
+    /// Steps of nothing but the strongest symbol after which a client alarms, where symbols decide.
+    pub(crate) fn alarm_steps(&self, client: usize) -> Option<Number> {
+        self.exchange.server().alarm_steps(client).and_then(Number::new)
     }
 
     /// Clients that need too many steps for an alarm, with a message about each.

@@ -105,11 +105,27 @@ impl Run {
             unused_nominal: prepared.unused,
             states: clients.clone().map(sending_states).collect(),
             left_out: clients.map(|client| client.left_out.clone()).collect(),
-            abnormal: abnormal(session, prepared, period_s),
+            // They follow from measurements: with noise on symbols only the client knows them.
+            abnormal: if session.privacy.protects_flags() {
+                Vec::new()
+            } else {
+                Self::abnormal_of(session, prepared, period_s)
+            },
             ..begun
         };
         run.pin_memory_for_deadband(prepared.spent.from)?;
         Ok(run)
+    }
+
+    /// Messages about calibrations that look abnormal in places, for whoever has the data.
+    pub(crate) fn abnormal_of(
+        session: &Session,
+        prepared: &Prepared,
+        period_s: f64,
+    ) -> Vec<Option<String>> {
+        let words = |found: Abnormal| found.words(session.thresholds.set_aside);
+        let of = |client| site::abnormal(client, session, period_s).map(words);
+        prepared.clients.iter().map(of).collect()
     }
 
     /// A run that stands before its first step, and about whose clients nothing is known yet.
@@ -208,17 +224,6 @@ impl Run {
             ..begun
         })
     }
-}
-
-/// Messages about calibrations that look abnormal in places. They follow from measurements:
-/// with noise on symbols only the client knows it.
-fn abnormal(session: &Session, prepared: &Prepared, period_s: f64) -> Vec<Option<String>> {
-    if session.privacy.protects_flags() {
-        return Vec::new();
-    }
-    let words = |found: Abnormal| found.words(session.thresholds.set_aside);
-    let of = |client| site::abnormal(client, session, period_s).map(words);
-    prepared.clients.iter().map(of).collect()
 }
 
 /// Whether an operator changed the method by it, or took such a change back.

@@ -57,8 +57,8 @@ struct Episode {
     verdict: String,
     first: u64,
     last: u64,
-    /// Who shows (1,0) beside a root.
-    effects: Vec<String>,
+    /// Who shows (1,0) beside a root, and the step of the episode from which on its Z_c stands.
+    effects: Vec<(String, u64)>,
 }
 
 /// No flags are sent while filters find their states.
@@ -76,10 +76,14 @@ fn by_hand(sequence: &[(Pair, Pair)]) -> Vec<Episode> {
         }
         let Some(episode) = episodes.last_mut() else { continue };
         episode.last = step;
-        for (name, of) in [("C1", flags.0), ("C2", flags.1)] {
+        let of_client = [|flags: &(Pair, Pair)| flags.0, |flags: &(Pair, Pair)| flags.1];
+        for (name, of) in ["C1", "C2"].into_iter().zip(of_client) {
             let names_root = ["C1", "C2"].contains(&verdict);
-            if names_root && of == (1, 0) && !episode.effects.contains(&name.to_owned()) {
-                episode.effects.push(name.to_owned());
+            let is_new = episode.effects.iter().all(|(known, _)| known != name);
+            if names_root && of(flags) == (1, 0) && is_new {
+                let stands = |at: &u64| of(&sequence[(at - FIRST) as usize]).0 == 1;
+                let since = (episode.first..=step).rev().take_while(stands).last();
+                episode.effects.push((name.to_owned(), since.unwrap_or(step)));
             }
         }
     }
@@ -96,13 +100,21 @@ fn told(facts: &[Fact], start: Timestamp) -> Vec<Episode> {
         match fact {
             Fact::Opened(incident) => opened = step(incident.time),
             // It closes at the first step that is not its own, or at the end of the run.
-            Fact::Closed(incident) => episodes.push(Episode {
-                verdict: incident.root.clone().expect("Table 1 names it"),
-                first: opened,
-                last: step(incident.time)
-                    - u64::from(incident.why.as_deref() != Some("end of run")),
-                effects: incident.effects.iter().map(|effect| effect.client.clone()).collect(),
-            }),
+            Fact::Closed(incident) => {
+                let effect = |effect: &crate::fact::Effect| {
+                    let since = step(effect.time);
+                    assert_eq!(effect.delay_s.get() as u64, since - opened, "the root began it");
+                    (effect.client.clone(), since)
+                };
+                assert_eq!(incident.first_out, incident.root, "who else has a flag joins later");
+                episodes.push(Episode {
+                    verdict: incident.root.clone().expect("Table 1 names it"),
+                    first: opened,
+                    last: step(incident.time)
+                        - u64::from(incident.why.as_deref() != Some("end of run")),
+                    effects: incident.effects.iter().map(effect).collect(),
+                });
+            }
             Fact::Verdict(verdict) => {
                 let (first, last) = (step(verdict.time), step(verdict.until));
                 assert_eq!(verdict.steps, last - first + 1);

@@ -57,10 +57,17 @@ fn holes_in_the_data_never_reach_a_weight() {
     plant.rows[1].row_mut(0).fill(f32::NAN);
     for settings in [small(), batched()] {
         let mut federation = federation(&plant, &settings, 1);
-        let round = |t| move |plan| matches!(plan, Plan::Row { t: at, .. } if at == t);
-        let has = |t| federation.schedule.clone().any(round(t));
-        assert!(!has(10) && !has(11));
-        assert_eq!(has(20), settings == small(), "another client measured something");
+        let is_used = |t: usize| {
+            federation.schedule.clone().any(|plan| match plan {
+                Plan::Row { t: at, .. } => at == t,
+                Plan::Windows { starts, length, .. } => {
+                    starts.iter().any(|start| (*start..start + length).contains(&t))
+                }
+            })
+        };
+        assert!(is_used(60) && !is_used(10));
+        assert!(settings != small() || !is_used(11), "there is no step before it");
+        assert_eq!(is_used(20), settings == small(), "another client measured something");
         let outcome = federation.run(&mut on).unwrap();
         let weights = outcome.weights.phi.iter().chain([&outcome.weights.server]);
         assert!(weights.flat_map(|w| w.slices()).flatten().all(|w| w.is_finite()));

@@ -68,6 +68,8 @@ fn facts_and_truth_become_a_table_that_a_person_can_read() {
     events            precision 0.750  recall 0.750  F1 0.750
     roots             precision 0.500  recall 0.333  F1 0.400
     suspects          AC@1 0.333  AC@3 0.667  Avg@5 0.533  MRR 0.444
+    right roots       at the alarm 0  after 5 steps 1  at the end 1  with the silent source above it 1
+    effects           precision 1.000  recall 1.000  delay median 45.0 s  p95 45.0 s
     ARL0 in seconds   41402.0 (1 of 2 censored)
     ARL1 in seconds   150.0 (1 of 4 censored)
     eTaPR             precision 0.153  recall 0.461  F1 0.230 (θp 0.5, θr 0.1)

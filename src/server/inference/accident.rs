@@ -1,6 +1,6 @@
 //! Accidents that strike several clients at once.
 //!
-//! When clients are saturated within two steps of each other, their symbols are all of the highest level, and
+//! When clients are saturated in one step or the next, their symbols are all of the highest level, and
 //! what is left to tell them apart is noise: small differences of their tables, a symbol before the onset,
 //! one that a response has changed. None of that may name a root. So for clients that are struck
 //! together three things decide: who is struck first, how severe that step is, and how severe it still is
@@ -43,6 +43,8 @@ struct Strike {
     later: Option<u8>,
     /// Highest symbols of the steps that are looked at.
     highest: u64,
+    /// A lower symbol came before the later severity could be sent.
+    is_lower: bool,
 }
 
 impl Strike {
@@ -65,6 +67,11 @@ impl Strikes {
                 strike.highest += u64::from(step < strike.step + LOOKED_AT);
             }
         }
+        if report.own().is_some_and(|own| own < highest) {
+            for strike in self.0.iter_mut().flatten() {
+                strike.is_lower |= step <= strike.step + u64::from(LATER);
+            }
+        }
         let Report::Severe(_, severity) = report else { return };
         let goes_on = |strike: &&mut Strike| {
             step == strike.step + u64::from(LATER) && strike.highest == 1 + u64::from(LATER)
@@ -73,7 +80,7 @@ impl Strikes {
             strike.later = Some(severity);
         } else {
             self.0.rotate_right(1);
-            self.0[0] = Some(Strike { step, severity, later: None, highest: 1 });
+            self.0[0] = Some(Strike { step, severity, later: None, highest: 1, is_lower: false });
         }
     }
 
@@ -111,9 +118,12 @@ impl Inference {
             let is_first = -(SHOWS_LATER + 1.0 - unchanged).ln();
             let of_first = if strike.step == first { is_first } else { 0.0 };
             let later = match strike.later {
-                _ if !knows_later => Later::Unknown,
-                None => Later::NotHighest,
-                Some(later) => Later::Sent(later),
+                Some(later) if knows_later => Later::Sent(later),
+                // Two symbols had to be the highest.
+                None if knows_later && strike.is_lower => {
+                    Later::NotHighest { hidden: 1.0 - unchanged * unchanged }
+                }
+                _ => Later::Unknown,
             };
             let response = RandomisedResponse::new(usize::from(SEVERITIES), epsilon);
             Some(of_first + root_evidence(strike.severity, later, &response))

@@ -30,7 +30,7 @@ impl Whitening {
         if fitted < A_REGRESSOR * past.u.len() {
             return LAGS;
         }
-        let kept = CHOICES.map(|lags| self.regressors(lags));
+        let kept = CHOICES.map(|lags| self.places(lags));
         let mut ridge = Ridge::new(past.u.len(), self.sensors);
         let mut fits = Vec::new();
         let mut held_out = [Vec::new(), Vec::new()];
@@ -57,8 +57,8 @@ impl Whitening {
         if is_worth { LONGEST } else { LAGS }
     }
 
-    /// Which of the regressors with the most lags there are with `lags`.
-    fn regressors(&self, lags: usize) -> Vec<usize> {
+    /// The places, among the regressors with the most lags, of those with `lags`.
+    fn places(&self, lags: usize) -> Vec<usize> {
         let (from, until) = ((LAGS + lags) * self.sensors, (LAGS + LONGEST) * self.sensors);
         (0..from).chain(until..self.width(LONGEST)).collect()
     }

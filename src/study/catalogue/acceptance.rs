@@ -13,6 +13,7 @@ use crate::engine;
 use crate::engine::experiment::recorded::with_data;
 use crate::engine::handle::Options;
 use crate::engine::prepare::{Prepared, Stage, cache_file, prepare};
+use crate::score::rate::range_of_mean;
 use crate::score::{Score, SensorScore};
 use crate::session::{Session, Stretch};
 use crate::study::detection::figures::Figures;
@@ -171,6 +172,12 @@ fn sensors_right(line: &Line<'_>) -> Option<f64> {
     (known > 0).then(|| of(|sensors| sensors.right) as f64 / known as f64)
 }
 
+/// The mean numbers of false alarms in as long a time that fit the number that was seen.
+fn range_of_false_alarms(line: &Line<'_>) -> String {
+    let (least, most) = range_of_mean(line.sum(|score| score.false_alarms) as u64);
+    format!("{least:.1} to {most:.1}")
+}
+
 fn incidents_a_fault(line: &Line<'_>) -> Option<f64> {
     let detected = line.sum(|score| score.detected);
     let all = detected + line.sum(|score| score.repeats);
@@ -196,6 +203,7 @@ const COLUMNS: Columns<Score> = Columns(&[
     all("right_or_source", "or source", 0, |line| right(line, |s| s.roots.with_source)),
     all("sensor_right", "sensor right", 2, |line| Figure::Number(sensors_right(line))),
     all("false_alarms", "false alarms", 0, |line| right(line, |score| score.false_alarms)),
+    all("false_alarms_95", "95 %", 0, |line| Figure::Text(range_of_false_alarms(line))),
     figure("quiet_days", |line| {
         Figure::Number(Some(line.runs.iter().map(|score| score.quiet_days).sum()))
     }),

@@ -1,4 +1,4 @@
-//! Every deviation from the paper, with its reason and its measured effect.
+//! Every deviation from the paper, with its reason and, where it was measured, its effect.
 //!
 //! Deviations of models and training are undone one at a time in a federation of A2. The others have
 //! figures of their own: the oracle's loss, σ, roots named by other rules or with other anomalies.
@@ -31,7 +31,7 @@ use crate::study::report::{Cell, Columns, Figure, Report, Table};
 
 pub(super) const STUDY: Study = Study {
     name: "deviations",
-    about: "every deviation from the paper, with its reason and its measured effect",
+    about: "every deviation from the paper, with its reason and its effect where it was measured",
     needs_data: false,
     first: Some(|kept| Ok(the_list(&read(kept)?))),
     jobs: |options| Ok(jobs(options)),
@@ -454,7 +454,10 @@ fn list(lines: &[Line], pairs: &[PairLine]) -> Table {
         let cells = [*paper, *here, *why].map(Cell::words);
         table.lines.push(cells.into_iter().chain([Cell::words(effect)]).collect());
     }
-    table.note("Effect: from ours to the paper's way, means over the seeds of the tables below.")
+    table.note(
+        "Effect: from ours to the paper's way, means over the seeds of the tables below. Not measured: no \
+         part of this study undoes it.",
+    )
 }
 
 /// "L_a +3 %, inside F1 −0.01".

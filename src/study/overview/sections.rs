@@ -327,6 +327,11 @@ pub(super) const SECTIONS: [Section; 17] = [
                 value: |found, family| randomised(found, family, "p_c", "arl0", 1),
             },
             Line {
+                figure: "ARL1 of Z_a, p_c from 1 to the least",
+                printed: || "picture: stable".into(),
+                value: |found, family| randomised(found, family, "p_c", "arl1", 2),
+            },
+            Line {
                 figure: "recall inside anomalies, p_a from 1 to the least",
                 printed: || "picture: falls".into(),
                 value: |found, family| randomised(found, family, "p_a", "inside_recall", 2),
@@ -340,6 +345,11 @@ pub(super) const SECTIONS: [Section; 17] = [
                 figure: "precision inside anomalies, p_a from 1 to the least",
                 printed: || "picture: falls".into(),
                 value: |found, family| randomised(found, family, "p_a", "inside_precision", 2),
+            },
+            Line {
+                figure: "precision, p_c from 1 to the least",
+                printed: || "picture: stable".into(),
+                value: |found, family| randomised(found, family, "p_c", "inside_precision", 2),
             },
         ],
     },

@@ -101,3 +101,17 @@ fn a_severity_two_steps_after_a_broken_burst_begins_a_new_one() {
     assert_eq!((incident.root, incident.tied.first()), (None, Some(&0)), "{incident:?}");
     assert!(incident.posterior[0] > 1.5 * incident.posterior[1], "{incident:?}");
 }
+
+#[test]
+fn a_third_severity_that_did_not_come_says_nothing() {
+    let mut world = struck(&[(0, 6); 4], &[]);
+    world[102][0] = Report::Missing;
+    let incident = outcome(&mut server(4, &[]), &world);
+    // What is not known of C1 is no sign that its deviation has decayed.
+    assert_eq!((incident.root, incident.tied.len()), (None, 4), "{incident:?}");
+    let lost = incident.posterior[0];
+    let mut world = struck(&[(0, 6); 4], &[]);
+    world[102][0] = Report::Symbol(at(3));
+    let incident = outcome(&mut server(4, &[]), &world);
+    assert!(incident.posterior[0] > 1.2 * lost, "{incident:?} {lost}");
+}

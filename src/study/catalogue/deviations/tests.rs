@@ -1,7 +1,7 @@
 use super::*;
 
 #[test]
-fn every_deviation_is_measured() {
+fn every_deviation_with_a_variant_is_measured() {
     let parts = [
         "oracle: H at the estimate before",
         "oracle: heads of width 4",
