@@ -450,9 +450,10 @@ const LONGEST_FILE: usize = 500;
 /// a running service and its outputs 2,100, guide and access for tests 1,000. 600 more are for the paper's
 /// tables: root causes by the minute, its figures on recorded data, the list of deviations before its jobs.
 /// 100 are for a whitening that is fitted on both nominal ranges, 200 for a filter that estimates its memory, a way
-/// to read the paper that is measured beside ours.
+/// to read the paper that is measured beside ours. 600 are for a `check` that looks at every client's sensors, and for
+/// ties, second names, effects and what to expect of a day in text and on the screen.
 /// A change that needs more raises this and says what for.
-const LONGEST_PROGRAM: usize = 113_000;
+const LONGEST_PROGRAM: usize = 113_600;
 
 #[test]
 fn no_file_is_longer_than_five_hundred_lines() {
