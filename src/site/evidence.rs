@@ -280,7 +280,9 @@ impl EvidenceHalf {
         });
         // What was released decides, so that it reveals nothing more.
         let is_highest = message.as_ref().and_then(Outgoing::level) == Some(highest.level() as u8);
-        renewal.iter_mut().for_each(|renewal| renewal.decide(model, is_highest));
+        if let Some(renewal) = renewal {
+            renewal.decide(model, is_highest);
+        }
         message.into_iter().for_each(out);
         self.graded = graded;
         graded
