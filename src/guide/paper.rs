@@ -204,6 +204,7 @@
 //!   not in the table           670      1132
 //!   no anomaly                1291      7885
 //! 7 labelled events: 7 detected, root right 5, wrong 2, unknown 0; delay 10 s in the median, 16 s in the 95th percentile
+//! effects: precision 1.00, recall 0.14; delay 12 s in the median, 17 s in the 95th percentile
 //! 2691 false alarms in 0.29 quiet days of 0.33: 9257.51 a day
 //! ```
 //!
